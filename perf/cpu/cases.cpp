@@ -43,17 +43,17 @@ public:
     void fill();
 
 private:
-    Tensor normal(std::size_t rows, std::size_t columns, double deviation = 0.5) {
-        const Tensor tensor = arena_.tensor(DType::f32, rows, columns);
-        CpuStream stream{.threads = 1};
-        run(stream, FillNormal{.output = tensor,
-                               .key = RandomKey{1}.then(arena_.mark()),
-                               .deviation = deviation,
-                               .global_columns = columns});
+    device::Tensor normal(std::size_t rows, std::size_t columns, double deviation = 0.5) {
+        const device::Tensor tensor = arena_.tensor(device::DType::f32, rows, columns);
+        device::CpuStream stream{.threads = 1};
+        run(stream, kernels::FillNormal{.output = tensor,
+                                        .key = RandomKey{1}.then(arena_.mark()),
+                                        .deviation = deviation,
+                                        .global_columns = columns});
         return tensor;
     }
-    Tensor indices(std::size_t count, std::size_t bound) {
-        const Tensor tensor = arena_.tensor(DType::i32, 1, count);
+    device::Tensor indices(std::size_t count, std::size_t bound) {
+        const device::Tensor tensor = arena_.tensor(device::DType::i32, 1, count);
         for (std::size_t i = 0; i < count; ++i) {
             tensor.as<std::int32_t>()[i] = static_cast<std::int32_t>(i * 7919 % bound);
         }
@@ -63,11 +63,11 @@ private:
     void measure(std::string shape, Floor floor, const Op& op, std::optional<PlainProduct> product = {}) {
         op.check();
         use_({std::string(op.cost().kernel), std::move(shape), floor, op.cost(), product,
-              [&op](CpuStream& stream) { run(stream, op); }});
+              [&op](device::CpuStream& stream) { kernels::run(stream, op); }});
     }
     std::string matrix(std::size_t columns) const { return cat(rows_, " x ", columns); }
 
-    Arena arena_{"benchmark", std::size_t{3} << 30, Place::memory};
+    device::Arena arena_{"benchmark", std::size_t{3} << 30, device::Place::memory};
     std::size_t samples_;
     std::size_t length_;
     std::size_t rows_;
@@ -75,41 +75,43 @@ private:
 };
 
 void Cases::linear(std::size_t in, std::size_t out) {
-    const ArenaScope scope(arena_);
+    const device::ArenaScope scope(arena_);
     const std::string shape = cat(rows_, " x ", in, " -> ", out);
-    const Tensor input = normal(rows_, in);
-    const Tensor weight = normal(in, out, 0.02);
-    const Tensor bias = normal(1, out, 0.02);
-    const Tensor output = normal(rows_, out);
-    measure(shape, Floor::product, Linear{.input = input, .weight = weight, .bias = bias, .output = output},
+    const device::Tensor input = normal(rows_, in);
+    const device::Tensor weight = normal(in, out, 0.02);
+    const device::Tensor bias = normal(1, out, 0.02);
+    const device::Tensor output = normal(rows_, out);
+    measure(shape, Floor::product,
+            kernels::Linear{.input = input, .weight = weight, .bias = bias, .output = output},
             PlainProduct{.rows = rows_, .columns = out, .depth = in});
     measure(shape, Floor::product,
-            LinearBackwardInput{.grad_output = output, .weight = weight, .grad_input = input},
+            kernels::LinearBackwardInput{.grad_output = output, .weight = weight, .grad_input = input},
             PlainProduct{.rows = rows_, .columns = in, .depth = out, .is_right_transposed = true});
-    measure(
-        shape, Floor::product,
-        LinearBackwardWeight{.input = input, .grad_output = output, .grad_weight = weight, .grad_bias = bias},
-        PlainProduct{
-            .rows = in, .columns = out, .depth = rows_, .is_left_transposed = true, .accumulate = true});
+    measure(shape, Floor::product,
+            kernels::LinearBackwardWeight{
+                .input = input, .grad_output = output, .grad_weight = weight, .grad_bias = bias},
+            PlainProduct{
+                .rows = in, .columns = out, .depth = rows_, .is_left_transposed = true, .accumulate = true});
 }
 
 // The head's tile of logits, with the (vocabulary, channels) table as its weight.
 void Cases::head() {
-    const ArenaScope scope(arena_);
+    const device::ArenaScope scope(arena_);
     const std::size_t rows = std::min(rows_, head_tile_rows);
     const std::string shape = cat(rows, " x ", channels, " -> ", vocabulary, ", table");
-    const Tensor input = normal(rows, channels);
-    const Tensor table = normal(vocabulary, channels, 0.02);
-    const Tensor logits = normal(rows, vocabulary);
-    constexpr WeightAxes axes = WeightAxes::out_in;
+    const device::Tensor input = normal(rows, channels);
+    const device::Tensor table = normal(vocabulary, channels, 0.02);
+    const device::Tensor logits = normal(rows, vocabulary);
+    constexpr kernels::WeightAxes axes = kernels::WeightAxes::out_in;
     measure(shape, Floor::product,
-            Linear{.input = input, .weight = table, .bias = {}, .output = logits, .axes = axes},
+            kernels::Linear{.input = input, .weight = table, .bias = {}, .output = logits, .axes = axes},
             PlainProduct{.rows = rows, .columns = vocabulary, .depth = channels, .is_right_transposed = true});
+    measure(
+        shape, Floor::product,
+        kernels::LinearBackwardInput{.grad_output = logits, .weight = table, .grad_input = input, .axes = axes},
+        PlainProduct{.rows = rows, .columns = channels, .depth = vocabulary});
     measure(shape, Floor::product,
-            LinearBackwardInput{.grad_output = logits, .weight = table, .grad_input = input, .axes = axes},
-            PlainProduct{.rows = rows, .columns = channels, .depth = vocabulary});
-    measure(shape, Floor::product,
-            LinearBackwardWeight{
+            kernels::LinearBackwardWeight{
                 .input = input, .grad_output = logits, .grad_weight = table, .grad_bias = {}, .axes = axes},
             PlainProduct{.rows = vocabulary,
                          .columns = channels,
@@ -119,209 +121,212 @@ void Cases::head() {
 }
 
 void Cases::attention() {
-    const ArenaScope scope(arena_);
+    const device::ArenaScope scope(arena_);
     const std::string shape = cat(samples_, " x ", length_, ", ", heads, " heads of ", channels / heads);
-    const Tensor fused = normal(rows_, 3 * channels);
-    const Tensor grad_fused = normal(rows_, 3 * channels);
-    const Tensor output = normal(rows_, channels);
-    const Tensor grad_output = normal(rows_, channels);
-    const Tensor log_sum = normal(rows_, heads);
-    std::vector<Segment> segments;
+    const device::Tensor fused = normal(rows_, 3 * channels);
+    const device::Tensor grad_fused = normal(rows_, 3 * channels);
+    const device::Tensor output = normal(rows_, channels);
+    const device::Tensor grad_output = normal(rows_, channels);
+    const device::Tensor log_sum = normal(rows_, heads);
+    std::vector<kernels::Segment> segments;
     for (std::size_t s = 0; s < samples_; ++s) segments.push_back({.begin = s * length_, .length = length_});
-    const AttentionShape attention{
+    const kernels::AttentionShape attention{
         .segments = segments, .heads = heads, .groups = heads, .scale = 0.125, .dropout = {}};
     measure(shape, Floor::flops,
-            Attention{.query = fused.column_range(0, channels),
-                      .key = fused.column_range(channels, channels),
-                      .value = fused.column_range(2 * channels, channels),
-                      .output = output,
-                      .log_sum = log_sum,
-                      .shape = attention});
+            kernels::Attention{.query = fused.column_range(0, channels),
+                               .key = fused.column_range(channels, channels),
+                               .value = fused.column_range(2 * channels, channels),
+                               .output = output,
+                               .log_sum = log_sum,
+                               .shape = attention});
     measure(shape, Floor::flops,
-            AttentionBackward{.query = fused.column_range(0, channels),
-                              .key = fused.column_range(channels, channels),
-                              .value = fused.column_range(2 * channels, channels),
-                              .output = output,
-                              .log_sum = log_sum,
-                              .grad_output = grad_output,
-                              .grad_query = grad_fused.column_range(0, channels),
-                              .grad_key = grad_fused.column_range(channels, channels),
-                              .grad_value = grad_fused.column_range(2 * channels, channels),
-                              .shape = attention});
+            kernels::AttentionBackward{.query = fused.column_range(0, channels),
+                                       .key = fused.column_range(channels, channels),
+                                       .value = fused.column_range(2 * channels, channels),
+                                       .output = output,
+                                       .log_sum = log_sum,
+                                       .grad_output = grad_output,
+                                       .grad_query = grad_fused.column_range(0, channels),
+                                       .grad_key = grad_fused.column_range(channels, channels),
+                                       .grad_value = grad_fused.column_range(2 * channels, channels),
+                                       .shape = attention});
 }
 
 void Cases::norm() {
-    const ArenaScope scope(arena_);
-    const Tensor input = normal(rows_, channels);
-    const Tensor output = normal(rows_, channels);
-    const Tensor grad_input = normal(rows_, channels);
-    const Tensor gain = normal(1, channels);
-    const Tensor bias = normal(1, channels);
-    const Tensor mean = normal(1, rows_);
-    const Tensor inv_std = normal(1, rows_);
+    const device::ArenaScope scope(arena_);
+    const device::Tensor input = normal(rows_, channels);
+    const device::Tensor output = normal(rows_, channels);
+    const device::Tensor grad_input = normal(rows_, channels);
+    const device::Tensor gain = normal(1, channels);
+    const device::Tensor bias = normal(1, channels);
+    const device::Tensor mean = normal(1, rows_);
+    const device::Tensor inv_std = normal(1, rows_);
     measure(
         matrix(channels), Floor::bytes,
-        LayerNorm{
+        kernels::LayerNorm{
             .input = input, .gain = gain, .bias = bias, .output = output, .mean = mean, .inv_std = inv_std});
     measure(matrix(channels), Floor::bytes,
-            LayerNormBackwardInput{.input = input,
-                                   .gain = gain,
-                                   .mean = mean,
-                                   .inv_std = inv_std,
-                                   .grad_output = output,
-                                   .residual = grad_input,
-                                   .grad_input = grad_input});
+            kernels::LayerNormBackwardInput{.input = input,
+                                            .gain = gain,
+                                            .mean = mean,
+                                            .inv_std = inv_std,
+                                            .grad_output = output,
+                                            .residual = grad_input,
+                                            .grad_input = grad_input});
     measure(matrix(channels), Floor::bytes,
-            LayerNormBackwardWeight{.input = input,
-                                    .mean = mean,
-                                    .inv_std = inv_std,
-                                    .grad_output = output,
-                                    .grad_gain = gain,
-                                    .grad_bias = bias});
+            kernels::LayerNormBackwardWeight{.input = input,
+                                             .mean = mean,
+                                             .inv_std = inv_std,
+                                             .grad_output = output,
+                                             .grad_gain = gain,
+                                             .grad_bias = bias});
 }
 
 void Cases::rms_norm() {
-    const ArenaScope scope(arena_);
-    const Tensor input = normal(rows_, channels);
-    const Tensor output = normal(rows_, channels);
-    const Tensor grad_input = normal(rows_, channels);
-    const Tensor gain = normal(1, channels);
-    const Tensor inv_rms = normal(1, rows_);
+    const device::ArenaScope scope(arena_);
+    const device::Tensor input = normal(rows_, channels);
+    const device::Tensor output = normal(rows_, channels);
+    const device::Tensor grad_input = normal(rows_, channels);
+    const device::Tensor gain = normal(1, channels);
+    const device::Tensor inv_rms = normal(1, rows_);
     measure(matrix(channels), Floor::bytes,
-            RmsNorm{.input = input, .gain = gain, .output = output, .inv_rms = inv_rms});
+            kernels::RmsNorm{.input = input, .gain = gain, .output = output, .inv_rms = inv_rms});
     measure(matrix(channels), Floor::bytes,
-            RmsNormBackwardInput{.input = input,
-                                 .gain = gain,
-                                 .inv_rms = inv_rms,
-                                 .grad_output = output,
-                                 .residual = grad_input,
-                                 .grad_input = grad_input});
-    measure(
-        matrix(channels), Floor::bytes,
-        RmsNormBackwardWeight{.input = input, .inv_rms = inv_rms, .grad_output = output, .grad_gain = gain});
+            kernels::RmsNormBackwardInput{.input = input,
+                                          .gain = gain,
+                                          .inv_rms = inv_rms,
+                                          .grad_output = output,
+                                          .residual = grad_input,
+                                          .grad_input = grad_input});
+    measure(matrix(channels), Floor::bytes,
+            kernels::RmsNormBackwardWeight{
+                .input = input, .inv_rms = inv_rms, .grad_output = output, .grad_gain = gain});
 }
 
 void Cases::activation() {
-    const ArenaScope scope(arena_);
-    const Tensor input = normal(rows_, 4 * channels);
-    const Tensor output = normal(rows_, 4 * channels);
-    for (const auto& [kind, name] :
-         {std::pair{ActivationKind::gelu_tanh, "gelu_tanh"}, std::pair{ActivationKind::gelu, "gelu"}}) {
+    const device::ArenaScope scope(arena_);
+    const device::Tensor input = normal(rows_, 4 * channels);
+    const device::Tensor output = normal(rows_, 4 * channels);
+    for (const auto& [kind, name] : {std::pair{kernels::ActivationKind::gelu_tanh, "gelu_tanh"},
+                                     std::pair{kernels::ActivationKind::gelu, "gelu"}}) {
         measure(cat(matrix(4 * channels), ", ", name), Floor::bytes,
-                Activation{.input = input, .output = output, .kind = kind});
+                kernels::Activation{.input = input, .output = output, .kind = kind});
         measure(cat(matrix(4 * channels), ", ", name), Floor::bytes,
-                ActivationBackward{.input = input, .grad_output = output, .grad_input = output, .kind = kind});
+                kernels::ActivationBackward{
+                    .input = input, .grad_output = output, .grad_input = output, .kind = kind});
     }
 }
 
 // Both halves of a fused projection.
 void Cases::silu_gate() {
-    const ArenaScope scope(arena_);
-    const Tensor both = normal(rows_, 8 * channels);
-    const Tensor grad_both = normal(rows_, 8 * channels);
-    const Tensor output = normal(rows_, 4 * channels);
-    const Tensor gate = both.column_range(0, 4 * channels);
-    const Tensor up = both.column_range(4 * channels, 4 * channels);
-    measure(matrix(4 * channels), Floor::bytes, SiluGate{.gate = gate, .up = up, .output = output});
+    const device::ArenaScope scope(arena_);
+    const device::Tensor both = normal(rows_, 8 * channels);
+    const device::Tensor grad_both = normal(rows_, 8 * channels);
+    const device::Tensor output = normal(rows_, 4 * channels);
+    const device::Tensor gate = both.column_range(0, 4 * channels);
+    const device::Tensor up = both.column_range(4 * channels, 4 * channels);
+    measure(matrix(4 * channels), Floor::bytes, kernels::SiluGate{.gate = gate, .up = up, .output = output});
     measure(matrix(4 * channels), Floor::bytes,
-            SiluGateBackward{.gate = gate,
-                             .up = up,
-                             .grad_output = output,
-                             .grad_gate = grad_both.column_range(0, 4 * channels),
-                             .grad_up = grad_both.column_range(4 * channels, 4 * channels)});
+            kernels::SiluGateBackward{.gate = gate,
+                                      .up = up,
+                                      .grad_output = output,
+                                      .grad_gate = grad_both.column_range(0, 4 * channels),
+                                      .grad_up = grad_both.column_range(4 * channels, 4 * channels)});
 }
 
 void Cases::rotary() {
-    const ArenaScope scope(arena_);
+    const device::ArenaScope scope(arena_);
     std::vector<double> frequencies;
     for (std::size_t c = 0; c < channels / heads / 2; ++c) {
         frequencies.push_back(std::pow(1e4, -2.0 * static_cast<double>(c * heads) / channels));
     }
-    const Tensor fused = normal(rows_, 3 * channels);
+    const device::Tensor fused = normal(rows_, 3 * channels);
     measure(cat(matrix(channels), ", ", heads, " heads"), Floor::bytes,
-            Rotary{.values = fused.column_range(0, channels),
-                   .positions = indices(rows_, length_),
-                   .frequencies = frequencies});
+            kernels::Rotary{.values = fused.column_range(0, channels),
+                            .positions = indices(rows_, length_),
+                            .frequencies = frequencies});
 }
 
 void Cases::residual_add() {
-    const ArenaScope scope(arena_);
-    const Tensor residual = normal(rows_, channels);
-    const Tensor input = normal(rows_, channels);
-    const Tensor output = normal(rows_, channels);
-    const Tensor samples = arena_.tensor(DType::i64, 1, rows_);
+    const device::ArenaScope scope(arena_);
+    const device::Tensor residual = normal(rows_, channels);
+    const device::Tensor input = normal(rows_, channels);
+    const device::Tensor output = normal(rows_, channels);
+    const device::Tensor samples = arena_.tensor(device::DType::i64, 1, rows_);
     for (std::size_t r = 0; r < rows_; ++r) {
         samples.as<std::int64_t>()[r] = static_cast<std::int64_t>(r / length_);
     }
-    const Dropout dropout{
+    const kernels::Dropout dropout{
         .rate = 0.1, .key = RandomKey{1}, .samples = samples, .positions = indices(rows_, length_)};
     measure(matrix(channels), Floor::bytes,
-            ResidualAdd{.residual = residual, .input = input, .output = output, .dropout = {}});
+            kernels::ResidualAdd{.residual = residual, .input = input, .output = output, .dropout = {}});
     measure(matrix(channels) + ", dropout 0.1", Floor::bytes,
-            ResidualAdd{.residual = residual, .input = input, .output = output, .dropout = dropout});
+            kernels::ResidualAdd{.residual = residual, .input = input, .output = output, .dropout = dropout});
     measure(matrix(channels) + ", dropout 0.1", Floor::bytes,
-            DropoutBackward{.grad_output = input, .grad_input = output, .dropout = dropout});
+            kernels::DropoutBackward{.grad_output = input, .grad_input = output, .dropout = dropout});
 }
 
 void Cases::embedding() {
-    const ArenaScope scope(arena_);
-    const Tensor tokens = indices(rows_, vocabulary);
-    const Tensor positions = indices(rows_, length_);
-    const Tensor token_table = normal(vocabulary, channels);
-    const Tensor position_table = normal(length_, channels);
-    const Tensor output = normal(rows_, channels);
+    const device::ArenaScope scope(arena_);
+    const device::Tensor tokens = indices(rows_, vocabulary);
+    const device::Tensor positions = indices(rows_, length_);
+    const device::Tensor token_table = normal(vocabulary, channels);
+    const device::Tensor position_table = normal(length_, channels);
+    const device::Tensor output = normal(rows_, channels);
     measure(matrix(channels), Floor::bytes,
-            Embedding{.tokens = tokens,
-                      .positions = positions,
-                      .token_table = token_table,
-                      .position_table = position_table,
-                      .output = output});
+            kernels::Embedding{.tokens = tokens,
+                               .positions = positions,
+                               .token_table = token_table,
+                               .position_table = position_table,
+                               .output = output});
     measure(matrix(channels), Floor::bytes,
-            EmbeddingBackward{.tokens = tokens,
-                              .positions = positions,
-                              .grad_output = output,
-                              .grad_token_table = token_table,
-                              .grad_position_table = position_table});
+            kernels::EmbeddingBackward{.tokens = tokens,
+                                       .positions = positions,
+                                       .grad_output = output,
+                                       .grad_token_table = token_table,
+                                       .grad_position_table = position_table});
 }
 
 void Cases::cross_entropy() {
-    const ArenaScope scope(arena_);
+    const device::ArenaScope scope(arena_);
     const std::size_t rows = std::min(rows_, head_tile_rows);
-    const Tensor logits = normal(rows, vocabulary);
-    const Tensor losses = arena_.tensor(DType::f64, 1, rows);
-    const Tensor targets = indices(rows, vocabulary);
+    const device::Tensor logits = normal(rows, vocabulary);
+    const device::Tensor losses = arena_.tensor(device::DType::f64, 1, rows);
+    const device::Tensor targets = indices(rows, vocabulary);
     measure(cat(rows, " x ", vocabulary), Floor::bytes,
-            CrossEntropy{.logits = logits, .targets = targets, .losses = losses, .gradient_scale = 1});
+            kernels::CrossEntropy{.logits = logits, .targets = targets, .losses = losses, .gradient_scale = 1});
 }
 
 void Cases::update() {
-    const ArenaScope scope(arena_);
-    const Tensor parameter = normal(1, table_elements);
-    const Tensor gradient = normal(1, table_elements);
-    const Tensor moment1 = arena_.tensor(DType::f32, 1, table_elements);
-    const Tensor moment2 = arena_.tensor(DType::f32, 1, table_elements);
+    const device::ArenaScope scope(arena_);
+    const device::Tensor parameter = normal(1, table_elements);
+    const device::Tensor gradient = normal(1, table_elements);
+    const device::Tensor moment1 = arena_.tensor(device::DType::f32, 1, table_elements);
+    const device::Tensor moment2 = arena_.tensor(device::DType::f32, 1, table_elements);
     const std::string shape = cat(table_elements);
     measure(shape, Floor::bytes,
-            AdamWUpdate{.parameter = parameter,
-                        .gradient = gradient,
-                        .moment1 = moment1,
-                        .moment2 = moment2,
-                        .rate = 1e-4,
-                        .weight_decay = 0.1});
+            kernels::AdamWUpdate{.parameter = parameter,
+                                 .gradient = gradient,
+                                 .moment1 = moment1,
+                                 .moment2 = moment2,
+                                 .rate = 1e-4,
+                                 .weight_decay = 0.1});
     measure(
         shape, Floor::bytes,
-        SgdUpdate{
+        kernels::SgdUpdate{
             .parameter = parameter, .gradient = gradient, .velocity = moment1, .rate = 1e-4, .momentum = 0.9});
-    measure(shape, Floor::bytes, SumOfSquares{.input = gradient, .result = arena_.tensor(DType::f64, 1, 1)});
+    measure(shape, Floor::bytes,
+            kernels::SumOfSquares{.input = gradient, .result = arena_.tensor(device::DType::f64, 1, 1)});
 }
 
 void Cases::fill() {
-    const ArenaScope scope(arena_);
-    const Tensor output = arena_.tensor(DType::f32, vocabulary, channels);
+    const device::ArenaScope scope(arena_);
+    const device::Tensor output = arena_.tensor(device::DType::f32, vocabulary, channels);
     const std::string shape = cat(vocabulary, " x ", channels);
-    measure(shape, Floor::bytes, Fill{.output = output});
+    measure(shape, Floor::bytes, kernels::Fill{.output = output});
     measure(shape, Floor::bytes,
-            FillNormal{.output = output, .key = RandomKey{1}, .deviation = 0.02, .global_columns = channels});
+            kernels::FillNormal{
+                .output = output, .key = RandomKey{1}, .deviation = 0.02, .global_columns = channels});
 }
 
 }  // namespace

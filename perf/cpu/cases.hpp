@@ -23,9 +23,9 @@ struct Case {
     std::string kernel;
     std::string shape;  // "2048 x 768 -> 2304"
     Floor floor = Floor::bytes;
-    Cost cost;
+    device::Cost cost;
     std::optional<PlainProduct> product;  // of Floor::product
-    std::function<void(CpuStream&)> run;
+    std::function<void(device::CpuStream&)> run;
 };
 
 // Gives each case to `use` in turn; its tensors live only as long.

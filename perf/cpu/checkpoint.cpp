@@ -40,9 +40,9 @@ constexpr std::array<Shape, 2> shapes{{{64, 5}, {512, 3}}};
 constexpr std::size_t samples = 4;
 
 double seconds_of(const std::function<void()>& work) {
-    const double begin = now_seconds();
+    const double begin = device::now_seconds();
     work();
-    return now_seconds() - begin;
+    return device::now_seconds() - begin;
 }
 
 double median(std::vector<double> values) {
@@ -50,8 +50,8 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-RunConfig config_of(std::size_t length) {
-    RunConfig config;
+config::RunConfig config_of(std::size_t length) {
+    config::RunConfig config;
     config.model.name = "gpt2";
     config.model.dropout = 0;
     config.data.max_length = length;
@@ -60,7 +60,7 @@ RunConfig config_of(std::size_t length) {
     return config;
 }
 
-BatchShape shape_of(const TokenBatch& batch) {
+stage::BatchShape shape_of(const model::TokenBatch& batch) {
     return {.segments = {batch.segments.begin(), batch.segments.end()}, .rows = batch.rows()};
 }
 
@@ -69,11 +69,12 @@ class Bench {
 public:
     Bench(const fs::path& folder, std::size_t length)
         : specimen_(config_of(length)),
-          memory_(predict(specimen_.model(), DType::f32, shape_of(specimen_.batch()))),
-          model_(specimen_.model(), DType::f32, Place::memory, memory_),
-          optimizer_({}, model_.parameters(), whole_parameters(model_.parameters()), DType::f32, Place::memory),
+          memory_(predict(specimen_.model(), device::DType::f32, shape_of(specimen_.batch()))),
+          model_(specimen_.model(), device::DType::f32, device::Place::memory, memory_),
+          optimizer_({}, model_.parameters(), optim::whole_parameters(model_.parameters()), device::DType::f32,
+                     device::Place::memory),
           folder_(folder / "checkpoints"),
-          saving_(plan(), single_rank("saving"), [] {}) {
+          saving_(plan(), comm::single_rank("saving"), [] {}) {
         initialise(stream_, model_.parameters(), model_.values(), 1);
     }
 
@@ -99,50 +100,52 @@ public:
     std::size_t bytes() const { return 3 * model_.values().bytes(); }
 
     // All fields of all tensors, over what is there.
-    void load() { StoredModel::open(folder_).read(views(), 1); }
+    void load() { checkpoint::StoredModel::open(folder_).read(views(), 1); }
 
     std::vector<fs::path> parts() const {
-        const fs::path newest = newest_checkpoint(folder_).value();
+        const fs::path newest = checkpoint::newest_checkpoint(folder_).value();
         std::vector<fs::path> all;
-        for (const std::string& name : names_in(newest))
+        for (const std::string& name : archive::names_in(newest))
             if (name.starts_with("part-")) all.push_back(newest / name);
         return all;
     }
 
 private:
-    SavingPlan plan() const {
-        SavingPlan plan{.checkpoints = folder_, .run = "0badcafe", .keep = 1, .description = {}, .state = {}};
-        std::vector<CheckpointTensor> tensors;
-        for (const ParameterSpec& spec : model_.parameters())
-            tensors.push_back(checkpoint_tensor(spec, StoredType::f32, StoredType::f32));
+    run::SavingPlan plan() const {
+        run::SavingPlan plan{
+            .checkpoints = folder_, .run = "0badcafe", .keep = 1, .description = {}, .state = {}};
+        std::vector<checkpoint::CheckpointTensor> tensors;
+        for (const model::ParameterSpec& spec : model_.parameters())
+            tensors.push_back(
+                checkpoint::checkpoint_tensor(spec, archive::StoredType::f32, archive::StoredType::f32));
         plan.description.config = config_text_of(specimen_.model(), tensors);
         plan.state = state_of(plan.description, std::move(tensors));
         plan.state.moments = 2;
-        CheckpointPart& part = plan.state.parts.emplace_back();
+        checkpoint::CheckpointPart& part = plan.state.parts.emplace_back();
         for (std::size_t t = 0; t < plan.state.tensors.size(); ++t)
             part.boxes.push_back({t, {{0, plan.state.tensors[t].rows}, {0, plan.state.tensors[t].columns}}});
         return plan;
     }
 
-    std::vector<StateView> views() const {
-        std::vector<StateView> views;
+    std::vector<checkpoint::StateView> views() const {
+        std::vector<checkpoint::StateView> views;
         for (std::size_t p = 0; p < model_.parameters().size(); ++p) {
-            const ParameterSpec& spec = model_.parameters()[p];
-            const Box all{{0, spec.rows}, {0, spec.columns}};
-            add_views(views, spec, StateField::value, all, model_.values()[p]);
-            add_views(views, spec, StateField::moment1, all, optimizer_.kept()[0][p]);
-            add_views(views, spec, StateField::moment2, all, optimizer_.kept()[1][p]);
+            const model::ParameterSpec& spec = model_.parameters()[p];
+            const layout::Box all{{0, spec.rows}, {0, spec.columns}};
+            add_views(views, spec, checkpoint::StateField::value, all, model_.values()[p]);
+            add_views(views, spec, checkpoint::StateField::moment1, all, optimizer_.kept()[0][p]);
+            add_views(views, spec, checkpoint::StateField::moment2, all, optimizer_.kept()[1][p]);
         }
         return views;
     }
 
-    Specimen specimen_;
-    Stream stream_ = specimen_.stream();
-    StageMemory memory_;
-    WholeModel model_;
-    Optimizer optimizer_;
+    rank::Specimen specimen_;
+    device::Stream stream_ = specimen_.stream();
+    stage::StageMemory memory_;
+    stage::WholeModel model_;
+    optim::Optimizer optimizer_;
     fs::path folder_;
-    Saving saving_;
+    run::Saving saving_;
 };
 
 // What the system keeps of a file in memory is dropped.
@@ -156,7 +159,7 @@ void forget(const fs::path& path) {
 // As dd reads, in large blocks; `more` is O_DIRECT to go past what the system keeps.
 void read_raw(const fs::path& path, int more = 0) {
     constexpr std::size_t block = std::size_t{8} << 20;
-    const Buffer memory(block, Place::memory);
+    const device::Buffer memory(block, device::Place::memory);
     const int descriptor = ::open(path.c_str(), O_RDONLY | more);
     ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL);
     while (::read(descriptor, memory.data(), block) > 0) continue;
@@ -225,7 +228,10 @@ nlohmann::ordered_json measure(const fs::path& folder, const nlohmann::ordered_j
         saving.push_back(measure_saving(bench, shape));
         if (loading.empty()) loading = measure_loading(bench);
     }
-    return {{"provenance", origin}, {"processor", processor_name()}, {"saving", saving}, {"loading", loading}};
+    return {{"provenance", origin},
+            {"processor", device::processor_name()},
+            {"saving", saving},
+            {"loading", loading}};
 }
 
 }  // namespace

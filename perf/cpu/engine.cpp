@@ -34,15 +34,19 @@ struct Size {
 };
 
 // Every message has one row of one value.
-class IdleWorker final : public StageWorker {
+class IdleWorker final : public pipeline::StageWorker {
 public:
     std::size_t rows(int) const override { return 1; }
-    Tensor place_for(const Instruction&) override { return {&received_, DType::f32, 1, 1, 1}; }
-    ConstTensor result_for(const Instruction&) override { return {&sent_, DType::f32, 1, 1, 1}; }
-    void sent(const Instruction&) override {}
-    void run(const Instruction&) override {}
-    bool stands(const Instruction&) override { return true; }
-    void undo(const Instruction&) override {}
+    device::Tensor place_for(const schedule::Instruction&) override {
+        return {&received_, device::DType::f32, 1, 1, 1};
+    }
+    device::ConstTensor result_for(const schedule::Instruction&) override {
+        return {&sent_, device::DType::f32, 1, 1, 1};
+    }
+    void sent(const schedule::Instruction&) override {}
+    void run(const schedule::Instruction&) override {}
+    bool stands(const schedule::Instruction&) override { return true; }
+    void undo(const schedule::Instruction&) override {}
 
 private:
     float received_ = 0;
@@ -50,12 +54,12 @@ private:
 };
 
 struct Programs {
-    PipelineShape shape;
-    std::vector<Program> all;
+    schedule::PipelineShape shape;
+    std::vector<schedule::Program> all;
 };
 
-Programs prove(const Schedule& schedule, int micro_batches) {
-    Programs programs{grid_shape(ranks, 1, 1, micro_batches), {}};
+Programs prove(const schedule::Schedule& schedule, int micro_batches) {
+    Programs programs{schedule::grid_shape(ranks, 1, 1, micro_batches), {}};
     for (; programs.shape.slots <= 4; ++programs.shape.slots) {
         programs.all = lower(generate(schedule, programs.shape), programs.shape);
         if (check(programs.all, programs.shape).is_proved()) return programs;
@@ -71,40 +75,41 @@ struct Timing {
 // Collective over `group`. Calls `act` on both ranks `repeats` times, after a few times that do not count; the
 // slower rank's time, for each of `parts`.
 template <class Act>
-Timing measure(Communicator& group, int repeats, std::size_t parts, Act&& act) {
+Timing measure(comm::Communicator& group, int repeats, std::size_t parts, Act&& act) {
     std::vector<double> times;
     for (int r = -repeats / 5; r < repeats; ++r) {
         barrier(group);
-        const double begin = now_seconds();
+        const double begin = device::now_seconds();
         act();
-        const std::vector<double> seconds = gather_all(group, std::array{now_seconds() - begin});
+        const std::vector<double> seconds = gather_all(group, std::array{device::now_seconds() - begin});
         if (r >= 0) times.push_back(1e6 * std::max(seconds[0], seconds[1]) / static_cast<double>(parts));
     }
     std::sort(times.begin(), times.end());
     return {.median_us = times[times.size() / 2], .least_us = times.front()};
 }
 
-Timing measure_schedule(const Session& session, Communicator& control, const Programs& programs, int repeats) {
-    const std::vector<Team> teams{{{0}, {0}}, {{1}, {1}}};
+Timing measure_schedule(const comm::Session& session, comm::Communicator& control, const Programs& programs,
+                        int repeats) {
+    const std::vector<layout::Team> teams{{{0}, {0}}, {{1}, {1}}};
     const auto activations = session.group_of(both, "activations", {});
     const auto gradients = session.group_of(both, "gradients", {});
-    Engine engine({.rank = session.rank(),
-                   .teams = teams,
-                   .shape = programs.shape,
-                   .activations = *activations,
-                   .gradients = *gradients,
-                   .ranks = both});
+    pipeline::Engine engine({.rank = session.rank(),
+                             .teams = teams,
+                             .shape = programs.shape,
+                             .activations = *activations,
+                             .gradients = *gradients,
+                             .ranks = both});
     IdleWorker worker;
-    const Program& own = programs.all[static_cast<std::size_t>(session.rank())];
+    const schedule::Program& own = programs.all[static_cast<std::size_t>(session.rank())];
     return measure(control, repeats, own.size(), [&] { engine.execute(own, worker); });
 }
 
 // One message, there or back.
-Timing measure_message(const Session& session, Communicator& control, const Size& size) {
+Timing measure_message(const comm::Session& session, comm::Communicator& control, const Size& size) {
     const auto group = session.group_of(both, "messages", {});
     const int peer = 1 - session.rank();
     float number = 0;
-    const Tensor tensor{&number, DType::f32, 1, 1, 1};
+    const device::Tensor tensor{&number, device::DType::f32, 1, 1, 1};
     const auto send = [&] { group->wait(std::array{group->start_send(tensor, peer)}); };
     const auto receive = [&] { group->wait(std::array{group->start_receive(tensor, peer)}); };
     return measure(control, size.repeats, 2 * static_cast<std::size_t>(size.micro_batches), [&] {
@@ -133,16 +138,19 @@ void print(const char* name, const char* unit, const Timing& timing) {
                 unit);
 }
 
-void run(const Size& size, const Session& session, const nlohmann::ordered_json& origin) {
+void run(const Size& size, const comm::Session& session, const nlohmann::ordered_json& origin) {
     if (session.size() != ranks) throw ConfigError("this benchmark needs two ranks: mpiexec -n 2");
     const auto control = session.all_ranks("control", {});
     const Timing message = measure_message(session, *control, size);
-    nlohmann::ordered_json result{{"provenance", origin},          {"mpi_library", session.library()},
-                                  {"processor", processor_name()}, {"micro_batches", size.micro_batches},
-                                  {"repeats", size.repeats},       {"message", json_of(message)}};
+    nlohmann::ordered_json result{{"provenance", origin},
+                                  {"mpi_library", session.library()},
+                                  {"processor", device::processor_name()},
+                                  {"micro_batches", size.micro_batches},
+                                  {"repeats", size.repeats},
+                                  {"message", json_of(message)}};
     if (session.rank() == 0) print("to and fro", "message", message);
     for (const char* const schedule : {"1f1b", "gpipe"}) {
-        const Programs programs = prove(schedule_named(schedule), size.micro_batches);
+        const Programs programs = prove(schedule::schedule_named(schedule), size.micro_batches);
         const Timing timing = measure_schedule(session, *control, programs, size.repeats);
         if (session.rank() == 0) print(schedule, "instruction", timing);
         nlohmann::ordered_json& entry = result["instruction"][schedule] = json_of(timing);
@@ -156,7 +164,7 @@ void run(const Size& size, const Session& session, const nlohmann::ordered_json&
 }  // namespace trireme::perf
 
 int main(int argc, char** argv) {
-    trireme::Session session(argc, argv);
+    trireme::comm::Session session(argc, argv);
     trireme::perf::run(trireme::perf::parse(argc, argv), session, trireme::perf::provenance(argc, argv));
     return 0;
 }

@@ -18,13 +18,13 @@ namespace {
 // Numbers in the same kind of memory as the program's: its large pages are faster to reach than small ones.
 class Numbers {
 public:
-    Numbers(std::size_t count, float value) : buffer_(count * sizeof(float), Place::memory) {
+    Numbers(std::size_t count, float value) : buffer_(count * sizeof(float), device::Place::memory) {
         std::fill_n(data(), count, value);
     }
     float* data() const { return reinterpret_cast<float*>(buffer_.data()); }
 
 private:
-    Buffer buffer_;
+    device::Buffer buffer_;
 };
 
 struct Matrices {

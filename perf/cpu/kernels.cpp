@@ -35,7 +35,7 @@ double floor_seconds(const Case& work, const Limits& limits) {
 
 // The kernel is timed before and after its floor, so that a machine that changes its speed changes both.
 nlohmann::json row_of(const Case& work, const Limits& limits) {
-    CpuStream stream{.threads = 1};
+    device::CpuStream stream{.threads = 1};
     const auto run = [&] { work.run(stream); };
     const Seconds before = measure(repeats, run);
     const double floor = floor_seconds(work, limits);

@@ -21,25 +21,25 @@
 namespace trireme::perf {
 namespace {
 
-constexpr StageCost block{10, 11, 9, 1};
-constexpr StageCost head{4, 26, 22, 1};
+constexpr schedule::StageCost block{10, 11, 9, 1};
+constexpr schedule::StageCost head{4, 26, 22, 1};
 
 struct Case {
     std::string name;
     int pipe = 1;
     int micro_batches = 1;  // of each replica
-    std::vector<StageCost> costs;
+    std::vector<schedule::StageCost> costs;
     int most_activations = 0;  // of each team; 0: any number
     int data = 1;
     int chunks = 1;
 };
 
-std::vector<StageCost> blocks(int stages) {
-    return std::vector<StageCost>(static_cast<std::size_t>(stages), block);
+std::vector<schedule::StageCost> blocks(int stages) {
+    return std::vector<schedule::StageCost>(static_cast<std::size_t>(stages), block);
 }
 
-std::vector<StageCost> blocks_and_head(int stages) {
-    std::vector<StageCost> costs = blocks(stages);
+std::vector<schedule::StageCost> blocks_and_head(int stages) {
+    std::vector<schedule::StageCost> costs = blocks(stages);
     costs.back() = head;
     return costs;
 }
@@ -54,26 +54,26 @@ std::vector<Case> cases() {
             {"16 x 8 replicas x 32", 16, 32, blocks(16), 0, 8}};
 }
 
-PlanWish wish_of(const Case& of, const std::string& schedule) {
+plan::PlanWish wish_of(const Case& of, const std::string& schedule) {
     const auto stages = of.costs.size();
-    const Grid grid{.pipe = of.pipe, .data = of.data, .tensor = 1, .chunks = of.chunks};
-    PlanWish wish{.layout = grid_layout(grid, std::vector<std::size_t>(stages, 1)),
-                  .schedule = schedule,
-                  .micro_batches = of.micro_batches,
-                  .costs = of.costs};
+    const layout::Grid grid{.pipe = of.pipe, .data = of.data, .tensor = 1, .chunks = of.chunks};
+    plan::PlanWish wish{.layout = grid_layout(grid, std::vector<std::size_t>(stages, 1)),
+                        .schedule = schedule,
+                        .micro_batches = of.micro_batches,
+                        .costs = of.costs};
     const int teams = of.pipe * of.data;
     if (of.most_activations > 0)
         wish.most_activations.assign(static_cast<std::size_t>(teams), of.most_activations);
     return wish;
 }
 
-double step_of(const Plan& plan, const Case& of) {
+double step_of(const plan::Plan& plan, const Case& of) {
     return predict_step(plan.training.phases(), plan.training.shape, of.costs).seconds;
 }
 
 double shortest_fixed(const Case& of) {
     double shortest = std::numeric_limits<double>::infinity();
-    for (const Schedule& schedule : schedules()) {
+    for (const schedule::Schedule& schedule : schedule::schedules()) {
         if (schedule.keeps_old_weights) continue;
         try {
             shortest = std::min(shortest, step_of(make_plan(wish_of(of, schedule.name)), of));
@@ -90,7 +90,7 @@ double limit_of(const Case& of) {
         double time = 0;
         for (std::size_t stage = static_cast<std::size_t>(team); stage < of.costs.size();
              stage += static_cast<std::size_t>(of.pipe)) {
-            const StageCost& cost = of.costs[stage];
+            const schedule::StageCost& cost = of.costs[stage];
             time += of.micro_batches * (cost.forward + cost.backward_input + cost.backward_weight);
         }
         limit = std::max(limit, time);
@@ -102,18 +102,18 @@ template <class Act>
 double median_seconds(int repeats, const Act& act) {
     std::vector<double> seconds;
     for (int r = 0; r < repeats; ++r) {
-        const double begin = now_seconds();
+        const double begin = device::now_seconds();
         act();
-        seconds.push_back(now_seconds() - begin);
+        seconds.push_back(device::now_seconds() - begin);
     }
     std::nth_element(seconds.begin(), seconds.begin() + repeats / 2, seconds.end());
     return seconds[static_cast<std::size_t>(repeats / 2)];
 }
 
 nlohmann::ordered_json measured(const Case& of, int repeats) {
-    const PlanWish wish = wish_of(of, searched_schedule);
-    const Plan plan = make_plan(wish);
-    PipelineShape shape = plan.training.shape;
+    const plan::PlanWish wish = wish_of(of, schedule::searched_schedule);
+    const plan::Plan plan = make_plan(wish);
+    schedule::PipelineShape shape = plan.training.shape;
     shape.validates = false;
     const std::vector<bool> may_split(of.costs.size(), true);
     return {{"case", of.name},
@@ -126,7 +126,8 @@ nlohmann::ordered_json measured(const Case& of, int repeats) {
 }
 
 void run(int repeats, const std::string& result, const nlohmann::ordered_json& origin) {
-    nlohmann::ordered_json all{{"provenance", origin}, {"processor", processor_name()}, {"repeats", repeats}};
+    nlohmann::ordered_json all{
+        {"provenance", origin}, {"processor", device::processor_name()}, {"repeats", repeats}};
     std::printf("%-38s %9s %9s %9s %9s %9s\n", "", "search s", "plan s", "step", "fixed", "limit");
     for (const Case& of : cases()) {
         const nlohmann::ordered_json row = measured(of, repeats);

@@ -50,46 +50,47 @@ struct RandomBatch {
         }
     }
 
-    TokenBatch view() const {
+    model::TokenBatch view() const {
         const std::size_t rows = tokens.size();
-        TokenBatch batch;
-        batch.tokens = {tokens.data(), DType::i32, 1, rows, rows};
-        batch.positions = {positions.data(), DType::i32, 1, rows, rows};
-        batch.visits = {visits.data(), DType::i64, 1, rows, rows};
+        model::TokenBatch batch;
+        batch.tokens = {tokens.data(), device::DType::i32, 1, rows, rows};
+        batch.positions = {positions.data(), device::DType::i32, 1, rows, rows};
+        batch.visits = {visits.data(), device::DType::i64, 1, rows, rows};
         batch.segments = segments;
-        batch.predicted = {predicted.data(), DType::i32, 1, rows, rows};
-        batch.targets = {targets.data(), DType::i32, 1, rows, rows};
+        batch.predicted = {predicted.data(), device::DType::i32, 1, rows, rows};
+        batch.targets = {targets.data(), device::DType::i32, 1, rows, rows};
         return batch;
     }
 
     std::vector<std::int32_t> tokens, positions, predicted, targets;
     std::vector<std::int64_t> visits;
-    std::vector<Segment> segments;
+    std::vector<kernels::Segment> segments;
 };
 
 class Step {
 public:
-    Step(const Shape& shape, const ModelConfig& model)
+    Step(const Shape& shape, const model::ModelConfig& model)
         : batch_(shape, model.vocabulary),
-          memory_(predict(model, DType::f32, {.segments = batch_.segments, .rows = shape.rows()})),
-          stream_{.backend = CpuStream{.threads = shape.threads}},
-          stage_(model, DType::f32, Place::memory, memory_),
-          shards_(whole_parameters(stage_.parameters())),
-          optimizer_({}, stage_.parameters(), shards_, DType::f32, Place::memory),
-          norm_scratch_("norm", (shards_.size() + 8) * bytes_of(DType::f64), Place::memory),
+          memory_(
+              stage::predict(model, device::DType::f32, {.segments = batch_.segments, .rows = shape.rows()})),
+          stream_{.backend = device::CpuStream{.threads = shape.threads}},
+          stage_(model, device::DType::f32, device::Place::memory, memory_),
+          shards_(optim::whole_parameters(stage_.parameters())),
+          optimizer_({}, stage_.parameters(), shards_, device::DType::f32, device::Place::memory),
+          norm_scratch_("norm", (shards_.size() + 8) * bytes_of(device::DType::f64), device::Place::memory),
           loss_scale_(1 / static_cast<double>(shape.rows())) {
         initialise(stream_, stage_.parameters(), stage_.values(), 1);
     }
 
     void run() {
         stream_.ledger.clear();
-        launch(stream_, Fill{.output = stage_.gradients().all(), .value = 0});
+        launch(stream_, kernels::Fill{.output = stage_.gradients().all(), .value = 0});
         stage_.forward_backward(stream_, batch_.view(), {.loss_scale = loss_scale_});
         const double norm = std::sqrt(sum_of_squares(stream_, stage_.gradients(), shards_, norm_scratch_));
-        optimizer_.update(stream_, stage_.values(), stage_.gradients(), 1e-4, clip_scale(norm, 1));
+        optimizer_.update(stream_, stage_.values(), stage_.gradients(), 1e-4, optim::clip_scale(norm, 1));
     }
 
-    const Ledger& ledger() const { return stream_.ledger; }
+    const device::Ledger& ledger() const { return stream_.ledger; }
     std::size_t predicted_bytes() const {
         return stage_.values().bytes() + stage_.gradients().bytes() + memory_.activations + memory_.scratch +
                memory_.again + memory_.exchange + optimizer_.bytes();
@@ -97,17 +98,17 @@ public:
 
 private:
     RandomBatch batch_;
-    StageMemory memory_;
-    Stream stream_;
-    WholeModel stage_;
-    std::vector<ParameterShard> shards_;
-    Optimizer optimizer_;
-    Arena norm_scratch_;
+    stage::StageMemory memory_;
+    device::Stream stream_;
+    stage::WholeModel stage_;
+    std::vector<optim::ParameterShard> shards_;
+    optim::Optimizer optimizer_;
+    device::Arena norm_scratch_;
     double loss_scale_;
 };
 
 // The plain library call that does what a ledger entry's product does. The head's weight lies the other way.
-PlainProduct plain_product(const Cost& unit, std::size_t vocabulary) {
+PlainProduct plain_product(const device::Cost& unit, std::size_t vocabulary) {
     const auto [rows, columns, depth] = unit.product;
     const bool is_input_half = unit.kernel == "linear_backward_input";
     const bool is_weight_half = unit.kernel == "linear_backward_weight";
@@ -134,7 +135,7 @@ public:
         product_rate_ = 2.0 * side * side * side / library_seconds({side, side, side}, 9).least;
     }
 
-    double of(const Ledger::Entry& entry) const {
+    double of(const device::Ledger::Entry& entry) const {
         if (entry.unit.product[0] > 0) {
             return static_cast<double>(entry.calls) *
                    library_seconds(plain_product(entry.unit, vocabulary_), 7).least;
@@ -161,7 +162,7 @@ double median(std::vector<double> values) {
 
 // Each kernel's median over the repeats, and the median of the whole step.
 struct Measured {
-    std::vector<Ledger::Entry> entries;
+    std::vector<device::Ledger::Entry> entries;
     double step_seconds = 0;
 };
 
@@ -171,9 +172,9 @@ Measured measure_steps(Step& step, std::size_t repeats) {
     Measured measured;
     step.run();
     for (std::size_t r = 0; r < repeats; ++r) {
-        const double begin = now_seconds();
+        const double begin = device::now_seconds();
         step.run();
-        steps.push_back(now_seconds() - begin);
+        steps.push_back(device::now_seconds() - begin);
         measured.entries = step.ledger().entries();
         kernels.resize(measured.entries.size());
         for (std::size_t e = 0; e < kernels.size(); ++e) kernels[e].push_back(measured.entries[e].seconds);
@@ -186,7 +187,7 @@ Measured measure_steps(Step& step, std::size_t repeats) {
 std::vector<Line> beside_floors(const Measured& measured, std::size_t vocabulary) {
     const Floors floors(vocabulary);
     std::vector<Line> lines;
-    for (const Ledger::Entry& entry : measured.entries) {
+    for (const device::Ledger::Entry& entry : measured.entries) {
         lines.push_back({.kernel = std::string(entry.unit.kernel),
                          .shape = text_of(entry.unit.product),
                          .calls = entry.calls,
@@ -236,8 +237,8 @@ void report(const Shape& shape, const Measured& measured, const std::vector<Line
                 {"samples", shape.samples},
                 {"length", shape.length},
                 {"threads", shape.threads},
-                {"processor", processor_name()},
-                {"fma_peak_flops", measure_peak_flops(DType::f32, shape.threads)},
+                {"processor", device::processor_name()},
+                {"fma_peak_flops", kernels::measure_peak_flops(device::DType::f32, shape.threads)},
                 {"step_seconds", measured.step_seconds},
                 {"floor_seconds", floor},
                 {"share_of_floor", floor / measured.step_seconds},
@@ -260,14 +261,14 @@ Shape parse(int argc, char** argv) {
 }
 
 void run(const Shape& shape) {
-    ModelConfig model = model_named(shape.model);
+    model::ModelConfig model = model::model_named(shape.model);
     if (model.vocabulary == 0) model.vocabulary = 257;  // of bytes
     model.dropout = 0;
     model.attention_dropout = 0;
-    const std::size_t before = peak_resident_bytes();
+    const std::size_t before = device::peak_resident_bytes();
     Step step(shape, model);
     const Measured measured = measure_steps(step, shape.repeats);
-    const std::size_t grown = peak_resident_bytes() - before;
+    const std::size_t grown = device::peak_resident_bytes() - before;
     report(shape, measured, beside_floors(measured, model.vocabulary), step.predicted_bytes(), grown);
 }
 

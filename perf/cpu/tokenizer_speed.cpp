@@ -42,18 +42,18 @@ std::string read_text(const char* path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-Tokenizer make_tokenizer(const std::string& option, const std::string& text) {
+data::Tokenizer make_tokenizer(const std::string& option, const std::string& text) {
     constexpr std::string_view train_prefix = "train:";
-    if (!option.starts_with(train_prefix)) return tokenizer_from_option(option);
-    return Tokenizer::trained({&text, 1}, std::stoul(option.substr(train_prefix.size())));
+    if (!option.starts_with(train_prefix)) return data::tokenizer_from_option(option);
+    return data::Tokenizer::trained({&text, 1}, std::stoul(option.substr(train_prefix.size())));
 }
 
-void print(const Tokenizer& tokenizer, const char* what, std::size_t tokens, Rates rates) {
+void print(const data::Tokenizer& tokenizer, const char* what, std::size_t tokens, Rates rates) {
     std::printf("%-10s %-14s %10zu tokens   median %7.1f MB/s   (7 runs, %.1f to %.1f)\n",
                 tokenizer.name().c_str(), what, tokens, rates.median, rates.least, rates.most);
 }
 
-void report(const std::string& text, const Tokenizer& tokenizer) {
+void report(const std::string& text, const data::Tokenizer& tokenizer) {
     std::vector<std::uint32_t> ids;
     const Rates whole = measure(text.size(), [&] {
         ids.clear();
@@ -85,7 +85,7 @@ int main(int argc, char** argv) try {
     const std::string text = read_text(argv[1]);
     for (int i = 2; i < argc; ++i) {
         const auto begin = std::chrono::steady_clock::now();
-        const Tokenizer tokenizer = make_tokenizer(argv[i], text);
+        const data::Tokenizer tokenizer = make_tokenizer(argv[i], text);
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
         std::printf("%-10s ready in %.3f s\n", tokenizer.name().c_str(), seconds.count());
         report(text, tokenizer);

@@ -11,11 +11,11 @@ namespace {
 // Query, key and value lie beside each other in one tensor, as one product makes them.
 class Operands {
 public:
-    Operands(Stream& stream, const AttentionCase& one)
+    Operands(device::Stream& stream, const AttentionCase& one)
         : rows_(one.samples * one.length),
           own_(one.heads * one.head_size),
           shared_(one.groups * one.head_size),
-          memory_("attention", bytes(one), Place::gpu) {
+          memory_("attention", bytes(one), device::Place::gpu) {
         for (std::size_t s = 0; s < one.samples; ++s)
             segments_.push_back(
                 {.begin = s * one.length, .length = one.length, .sample = static_cast<std::int64_t>(s)});
@@ -30,7 +30,7 @@ public:
     Operands(const Operands&) = delete;
     Operands& operator=(const Operands&) = delete;
 
-    Attention forward() const {
+    kernels::Attention forward() const {
         return {.query = fused_.column_range(0, own_),
                 .key = fused_.column_range(own_, shared_),
                 .value = fused_.column_range(own_ + shared_, shared_),
@@ -38,8 +38,8 @@ public:
                 .log_sum = log_sum_,
                 .shape = shape_};
     }
-    AttentionBackward backward() const {
-        const Attention before = forward();
+    kernels::AttentionBackward backward() const {
+        const kernels::Attention before = forward();
         return {.query = before.query,
                 .key = before.key,
                 .value = before.value,
@@ -53,31 +53,31 @@ public:
     }
 
 private:
-    void take(Arena& memory, const AttentionCase& one) {
-        fused_ = memory.tensor(DType::bf16, rows_, own_ + 2 * shared_);
-        grad_fused_ = memory.tensor(DType::bf16, rows_, own_ + 2 * shared_);
-        output_ = memory.tensor(DType::bf16, rows_, own_);
-        grad_output_ = memory.tensor(DType::bf16, rows_, own_);
-        log_sum_ = memory.tensor(DType::f32, rows_, one.heads);
+    void take(device::Arena& memory, const AttentionCase& one) {
+        fused_ = memory.tensor(device::DType::bf16, rows_, own_ + 2 * shared_);
+        grad_fused_ = memory.tensor(device::DType::bf16, rows_, own_ + 2 * shared_);
+        output_ = memory.tensor(device::DType::bf16, rows_, own_);
+        grad_output_ = memory.tensor(device::DType::bf16, rows_, own_);
+        log_sum_ = memory.tensor(device::DType::f32, rows_, one.heads);
     }
     std::size_t bytes(const AttentionCase& one) {
-        Arena counted("sizes of operands", 0, Place::ghost);
+        device::Arena counted("sizes of operands", 0, device::Place::ghost);
         take(counted, one);
         return counted.peak();
     }
 
     std::size_t rows_, own_, shared_;
-    Tensor fused_, grad_fused_;    // (rows, heads and twice the groups x head size)
-    Tensor output_, grad_output_;  // (rows, heads x head size)
-    Tensor log_sum_;               // (rows, heads)
-    Arena memory_;
-    std::vector<Segment> segments_;
-    AttentionShape shape_;
+    device::Tensor fused_, grad_fused_;    // (rows, heads and twice the groups x head size)
+    device::Tensor output_, grad_output_;  // (rows, heads x head size)
+    device::Tensor log_sum_;               // (rows, heads)
+    device::Arena memory_;
+    std::vector<kernels::Segment> segments_;
+    kernels::AttentionShape shape_;
 };
 
 template <class Op>
-Json pass_json(Stream& stream, const Rounds& rounds, const Op& op, double limit) {
-    const Timing timing = time_on_gpu(stream, rounds, [&](std::size_t) { launch(stream, op); });
+Json pass_json(device::Stream& stream, const Rounds& rounds, const Op& op, double limit) {
+    const Timing timing = time_on_gpu(stream, rounds, [&](std::size_t) { kernels::launch(stream, op); });
     const double flops_per_s = op.cost().flops / timing.median;
     Json json{{"flops_per_s", flops_per_s}, {"share", flops_per_s / limit}};
     json.update(json_of(timing));
@@ -94,7 +94,7 @@ void print(const AttentionCase& one, const Json& passes) {
     std::fflush(stdout);
 }
 
-Json case_json(Stream& stream, const Rounds& rounds, const AttentionCase& one, double limit) {
+Json case_json(device::Stream& stream, const Rounds& rounds, const AttentionCase& one, double limit) {
     const Operands operands(stream, one);
     Json json{{"name", one.name},   {"samples", one.samples}, {"length", one.length},
               {"heads", one.heads}, {"groups", one.groups},   {"head_size", one.head_size}};
@@ -114,7 +114,7 @@ std::vector<AttentionCase> usual_attention_cases() {
             {"128 of 4,096", 4, 4096, 16, 16, 128}};
 }
 
-Json measure_attention(Stream& stream, const AttentionWork& work) {
+Json measure_attention(device::Stream& stream, const AttentionWork& work) {
     const ProductRate limit = measure_product_rate(stream, work.rounds, work.side);
     Json result{{"rounds", work.rounds.count},
                 {"flops_counted", "causal pairs alone: 4 x pairs x channels forward, 10 backward"},

@@ -9,16 +9,16 @@ namespace {
 
 // Of an MLP in bf16.
 struct Operands {
-    explicit Operands(const JoinedCase& of, Arena& memory)
-        : narrow(memory.tensor(DType::bf16, of.rows, of.width)),
-          up(memory.tensor(DType::bf16, of.width, 4 * of.width)),
-          down(memory.tensor(DType::bf16, 4 * of.width, of.width)),
-          bias(memory.tensor(DType::bf16, 1, 4 * of.width)),
-          inner(memory.tensor(DType::bf16, of.rows, 4 * of.width)),
-          result(memory.tensor(DType::bf16, of.rows, 4 * of.width)) {}
+    explicit Operands(const JoinedCase& of, device::Arena& memory)
+        : narrow(memory.tensor(device::DType::bf16, of.rows, of.width)),
+          up(memory.tensor(device::DType::bf16, of.width, 4 * of.width)),
+          down(memory.tensor(device::DType::bf16, 4 * of.width, of.width)),
+          bias(memory.tensor(device::DType::bf16, 1, 4 * of.width)),
+          inner(memory.tensor(device::DType::bf16, of.rows, 4 * of.width)),
+          result(memory.tensor(device::DType::bf16, of.rows, 4 * of.width)) {}
 
-    Tensor narrow, up, down, bias;
-    Tensor inner, result;  // before and behind the activation
+    device::Tensor narrow, up, down, bias;
+    device::Tensor inner, result;  // before and behind the activation
 };
 
 // One product, three ways.
@@ -27,37 +27,38 @@ struct Ways {
     std::function<void()> plain, joined, apart;
 };
 
-std::vector<Ways> ways_of(Stream& stream, const Operands& o) {
-    const Linear forward{.input = o.narrow, .weight = o.up, .output = o.inner};
-    Linear biased = forward;
+std::vector<Ways> ways_of(device::Stream& stream, const Operands& o) {
+    const kernels::Linear forward{.input = o.narrow, .weight = o.up, .output = o.inner};
+    kernels::Linear biased = forward;
     biased.bias = o.bias;
-    Linear activated = biased;
+    kernels::Linear activated = biased;
     activated.activated = o.result;
-    const LinearBackwardInput input{.grad_output = o.narrow, .weight = o.down, .grad_input = o.result};
-    LinearBackwardInput sloped = input;
+    const kernels::LinearBackwardInput input{.grad_output = o.narrow, .weight = o.down, .grad_input = o.result};
+    kernels::LinearBackwardInput sloped = input;
     sloped.activated_from = o.inner;
-    const Activation activation{.input = o.inner, .output = o.result};
-    const ActivationBackward slope{.input = o.inner, .grad_output = o.result, .grad_input = o.result};
+    const kernels::Activation activation{.input = o.inner, .output = o.result};
+    const kernels::ActivationBackward slope{.input = o.inner, .grad_output = o.result, .grad_input = o.result};
     const auto does = [&stream](const auto&... ops) {
-        return [&stream, ops...] { (launch(stream, ops), ...); };
+        return [&stream, ops...] { (kernels::launch(stream, ops), ...); };
     };
     return {{"bias and gelu", does(forward), does(activated), does(biased, activation)},
             {"gelu's gradient", does(input), does(sloped), does(input, slope)}};
 }
 
-Json seconds_json(Stream& stream, const Rounds& rounds, const std::function<void()>& work) {
+Json seconds_json(device::Stream& stream, const Rounds& rounds, const std::function<void()>& work) {
     return time_on_gpu(stream, rounds, [&](std::size_t) { work(); }).median;
 }
 
 }  // namespace
 
-Json measure_joined(Stream& stream, const Rounds& rounds, const JoinedCase& of) {
-    Arena counted("sizes of operands", 0, Place::ghost);
+Json measure_joined(device::Stream& stream, const Rounds& rounds, const JoinedCase& of) {
+    device::Arena counted("sizes of operands", 0, device::Place::ghost);
     const Operands sizes(of, counted);
-    Arena memory("operands", counted.peak(), Place::gpu);
+    device::Arena memory("operands", counted.peak(), device::Place::gpu);
     const Operands operands(of, memory);
     std::uint64_t name = 0;
-    for (const Tensor& tensor : {operands.narrow, operands.up, operands.down, operands.bias, operands.inner})
+    for (const device::Tensor& tensor :
+         {operands.narrow, operands.up, operands.down, operands.bias, operands.inner})
         fill_at_random(stream, tensor, name++);
     Json list = Json::array();
     for (const Ways& ways : ways_of(stream, operands)) {

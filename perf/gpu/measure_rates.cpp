@@ -9,7 +9,8 @@ namespace {
 double rate(double amount, const Timing& timing) { return amount / timing.median; }
 
 // From one buffer to another, `bytes` at a time; `moved` counts each byte that memory reads or writes.
-Json copy_json(Stream& stream, const Rounds& rounds, const Buffer& to, const Buffer& from, double moved) {
+Json copy_json(device::Stream& stream, const Rounds& rounds, const device::Buffer& to,
+               const device::Buffer& from, double moved) {
     const std::size_t bytes = from.bytes();
     const Timing timing =
         time_on_gpu(stream, rounds, [&](std::size_t) { queue_of(stream).copy(to.data(), from.data(), bytes); });
@@ -21,8 +22,8 @@ Json copy_json(Stream& stream, const Rounds& rounds, const Buffer& to, const Buf
 // Pinned, for as long as somebody needs it.
 class PinnedBytes {
 public:
-    explicit PinnedBytes(std::size_t bytes) : data_(take_pinned_memory(bytes)) {}
-    ~PinnedBytes() { give_back_pinned_memory(data_); }
+    explicit PinnedBytes(std::size_t bytes) : data_(device::take_pinned_memory(bytes)) {}
+    ~PinnedBytes() { device::give_back_pinned_memory(data_); }
     PinnedBytes(const PinnedBytes&) = delete;
     PinnedBytes& operator=(const PinnedBytes&) = delete;
 
@@ -32,8 +33,8 @@ private:
     std::byte* data_;
 };
 
-Json outside_copy_json(Stream& stream, const Rounds& rounds, std::size_t bytes, bool is_to_gpu) {
-    const Buffer memory(bytes, Place::gpu);
+Json outside_copy_json(device::Stream& stream, const Rounds& rounds, std::size_t bytes, bool is_to_gpu) {
+    const device::Buffer memory(bytes, device::Place::gpu);
     const PinnedBytes pinned(bytes);
     const Timing timing = time_on_gpu(stream, rounds, [&](std::size_t) {
         queue_of(stream).copy(is_to_gpu ? memory.data() : pinned.data(),
@@ -44,13 +45,14 @@ Json outside_copy_json(Stream& stream, const Rounds& rounds, std::size_t bytes, 
     return json;
 }
 
-Json copies_json(Stream& stream, const RatesWork& work) {
+Json copies_json(device::Stream& stream, const RatesWork& work) {
     constexpr double read_and_written = 2;
     Json copies;
     {
-        const Buffer from(work.copies.within_bytes, Place::gpu);
-        const Buffer to(work.copies.within_bytes, Place::gpu);
-        const Tensor numbers{from.data(), DType::f32, 1, from.bytes() / 4, from.bytes() / 4, Place::gpu};
+        const device::Buffer from(work.copies.within_bytes, device::Place::gpu);
+        const device::Buffer to(work.copies.within_bytes, device::Place::gpu);
+        const device::Tensor numbers{from.data(),      device::DType::f32, 1,
+                                     from.bytes() / 4, from.bytes() / 4,   device::Place::gpu};
         fill_at_random(stream, numbers, 0);
         copies["within_the_gpu"] = copy_json(stream, work.rounds, to, from, read_and_written);
     }
@@ -60,15 +62,16 @@ Json copies_json(Stream& stream, const RatesWork& work) {
 }
 
 // Kernels that have next to nothing to do: one behind the other, and each waited for.
-Json starts_json(Stream& stream, const Rounds& rounds) {
-    const Buffer memory(128, Place::gpu);
-    const Tensor little{memory.data(), DType::f32, 1, 32, 32, Place::gpu};
-    const auto start = [&](std::size_t) { launch(stream, Fill{.output = little, .value = 1}); };
+Json starts_json(device::Stream& stream, const Rounds& rounds) {
+    const device::Buffer memory(128, device::Place::gpu);
+    const device::Tensor little{memory.data(), device::DType::f32, 1, 32, 32, device::Place::gpu};
+    const auto start = [&](std::size_t) { launch(stream, kernels::Fill{.output = little, .value = 1}); };
     return {{"one_behind_the_other", json_of(time_on_gpu(stream, rounds, start))},
             {"waited_for", json_of(time_round_trips(stream, rounds, start))}};
 }
 
-Json product_json(Stream& stream, const Rounds& rounds, const Projection& projection, Half half, double limit) {
+Json product_json(device::Stream& stream, const Rounds& rounds, const Projection& projection, Half half,
+                  double limit) {
     const Timing timing = time_product(stream, rounds, projection, half);
     const double flops_per_s = rate(projection.flops(), timing);
     std::printf("%-12s %-30s %-24s %6zu x %5zu x %6zu %8.1f TFLOP/s, %5.1f %%\n", projection.model.c_str(),
@@ -84,7 +87,7 @@ Json product_json(Stream& stream, const Rounds& rounds, const Projection& projec
 
 }  // namespace
 
-Json measure_rates(Stream& stream, const RatesWork& work) {
+Json measure_rates(device::Stream& stream, const RatesWork& work) {
     Json result{{"rounds", work.rounds.count}};
     const ProductRate limit = measure_product_rate(stream, work.rounds, work.side);
     result["gemm"] = json_of(limit);

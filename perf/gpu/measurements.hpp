@@ -20,7 +20,7 @@ struct JoinedCase {
     std::size_t rows = 0;
     std::size_t width = 0;  // an MLP has four times as many channels
 };
-Json measure_joined(Stream& stream, const Rounds& rounds, const JoinedCase& of);
+Json measure_joined(device::Stream& stream, const Rounds& rounds, const JoinedCase& of);
 
 // Rates of copies and of products, and what starting a kernel takes.
 struct RatesWork {
@@ -30,7 +30,7 @@ struct RatesWork {
     std::vector<Projection> projections = projections_of_models();
     std::vector<JoinedCase> joined = {{"gpt2", 32 * 1024, 768}, {"gpt2-medium", 16 * 1024, 1024}};
 };
-Json measure_rates(Stream& stream, const RatesWork& work);
+Json measure_rates(device::Stream& stream, const RatesWork& work);
 
 // Causal, in bf16.
 struct AttentionCase {
@@ -49,7 +49,7 @@ struct AttentionWork {
     std::size_t side = 8192;
     std::vector<AttentionCase> cases = usual_attention_cases();
 };
-Json measure_attention(Stream& stream, const AttentionWork& work);
+Json measure_attention(device::Stream& stream, const AttentionWork& work);
 
 // The GPU in use, and the program.
 Json gpu_facts_json();
@@ -57,6 +57,6 @@ Json json_of(const Timing& timing);
 Json json_of(const ProductRate& rate);
 
 // PROGRAM RESULT.json: measures on the first GPU, and writes what `measure` gives. Gives the exit code.
-int run_on_gpu(int argc, char** argv, Json (*measure)(Stream& stream));
+int run_on_gpu(int argc, char** argv, Json (*measure)(device::Stream& stream));
 
 }  // namespace trireme::perf

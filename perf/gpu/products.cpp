@@ -6,68 +6,69 @@ namespace trireme::perf {
 namespace {
 
 struct Operands {
-    Tensor input;        // (rows, in)
-    Tensor weight;       // (in, out) or (out, in)
-    Tensor output;       // (rows, out)
-    Tensor grad_weight;  // as the weight, in f32; for the backward pass' second half alone
+    device::Tensor input;        // (rows, in)
+    device::Tensor weight;       // (in, out) or (out, in)
+    device::Tensor output;       // (rows, out)
+    device::Tensor grad_weight;  // as the weight, in f32; for the backward pass' second half alone
 
     std::size_t bytes() const { return input.bytes() + weight.bytes() + output.bytes() + grad_weight.bytes(); }
 };
 
 class OperandSets {
 public:
-    OperandSets(Stream& stream, std::size_t least_bytes, const Projection& projection, Half half)
+    OperandSets(device::Stream& stream, std::size_t least_bytes, const Projection& projection, Half half)
         : stream_(stream), projection_(projection), has_gradients_(half == Half::backward_weight) {
-        Arena counted("sizes of operands", 0, Place::ghost);
+        device::Arena counted("sizes of operands", 0, device::Place::ghost);
         const std::size_t bytes = make(counted).bytes();
         const std::size_t count = std::max<std::size_t>((least_bytes + bytes - 1) / bytes, 1);
         for (std::size_t set = 1; set < count; ++set) make(counted);
-        memory_ = Arena("operands", counted.peak(), Place::gpu);
+        memory_ = device::Arena("operands", counted.peak(), device::Place::gpu);
         for (std::size_t set = 0; set < count; ++set) sets_.push_back(filled(make(memory_), set));
     }
 
     const Operands& of_call(std::size_t call) const { return sets_[call % sets_.size()]; }
 
 private:
-    Operands make(Arena& memory) const {
+    Operands make(device::Arena& memory) const {
         const auto [rows, in, out] = std::array{projection_.rows, projection_.in, projection_.out};
-        const bool is_in_out = projection_.axes == WeightAxes::in_out;
-        const auto weight_of = [&](DType dtype) {
+        const bool is_in_out = projection_.axes == kernels::WeightAxes::in_out;
+        const auto weight_of = [&](device::DType dtype) {
             return memory.tensor(dtype, is_in_out ? in : out, is_in_out ? out : in);
         };
-        return {.input = memory.tensor(DType::bf16, rows, in),
-                .weight = weight_of(DType::bf16),
-                .output = memory.tensor(DType::bf16, rows, out),
-                .grad_weight = has_gradients_ ? weight_of(DType::f32) : Tensor{}};
+        return {.input = memory.tensor(device::DType::bf16, rows, in),
+                .weight = weight_of(device::DType::bf16),
+                .output = memory.tensor(device::DType::bf16, rows, out),
+                .grad_weight = has_gradients_ ? weight_of(device::DType::f32) : device::Tensor{}};
     }
 
     Operands filled(const Operands& operands, std::size_t set) {
         std::uint64_t name = 4 * set;
-        for (const Tensor& tensor : {operands.input, operands.weight, operands.output})
+        for (const device::Tensor& tensor : {operands.input, operands.weight, operands.output})
             fill_at_random(stream_, tensor, name++);
         return operands;
     }
 
-    Stream& stream_;
+    device::Stream& stream_;
     Projection projection_;
     bool has_gradients_;
-    Arena memory_{"operands", 0, Place::ghost};
+    device::Arena memory_{"operands", 0, device::Place::ghost};
     std::vector<Operands> sets_;
 };
 
-void multiply(Stream& stream, const Operands& o, WeightAxes axes, Half half) {
+void multiply(device::Stream& stream, const Operands& o, kernels::WeightAxes axes, Half half) {
     switch (half) {
         case Half::forward:
-            launch(stream, Linear{.input = o.input, .weight = o.weight, .output = o.output, .axes = axes});
+            launch(stream,
+                   kernels::Linear{.input = o.input, .weight = o.weight, .output = o.output, .axes = axes});
             return;
         case Half::backward_input:
             launch(stream,
-                   LinearBackwardInput{
+                   kernels::LinearBackwardInput{
                        .grad_output = o.output, .weight = o.weight, .grad_input = o.input, .axes = axes});
             return;
         case Half::backward_weight:
             launch(stream,
-                   LinearBackwardWeight{
+                   kernels::LinearBackwardWeight{
                        .input = o.input, .grad_output = o.output, .grad_weight = o.grad_weight, .axes = axes});
             return;
     }
@@ -79,15 +80,15 @@ std::vector<Projection> of_gpt2(const std::string& model, std::size_t rows, std:
             {model, "attention's output", rows, width, width},
             {model, "mlp, up", rows, width, 4 * width},
             {model, "mlp, down", rows, 4 * width, width},
-            {model, "head", rows, width, 50257, WeightAxes::out_in},
-            {model, "head, as if of 50,304 tokens", rows, width, 50304, WeightAxes::out_in}};
+            {model, "head", rows, width, 50257, kernels::WeightAxes::out_in},
+            {model, "head, as if of 50,304 tokens", rows, width, 50304, kernels::WeightAxes::out_in}};
 }
 
 // Of llama-1b: 32 heads that share 8 keys and values of 64 channels.
 std::vector<Projection> of_llama(std::size_t rows) {
     const std::string model = "llama-1b";
     constexpr std::size_t width = 2048, shared = 8 * 64, mlp_width = 8192;
-    constexpr WeightAxes axes = WeightAxes::out_in;
+    constexpr kernels::WeightAxes axes = kernels::WeightAxes::out_in;
     return {{model, "query, key, value", rows, width, width + 2 * shared, axes},
             {model, "attention's output", rows, width, width, axes},
             {model, "mlp, gate and up", rows, width, 2 * mlp_width, axes},
@@ -113,7 +114,7 @@ const char* name_of(Half half) {
     throw BugError("a half of a pass without a name");
 }
 
-Timing time_product(Stream& stream, const Rounds& rounds, const Projection& projection, Half half) {
+Timing time_product(device::Stream& stream, const Rounds& rounds, const Projection& projection, Half half) {
     const OperandSets sets(stream, rounds.operand_bytes, projection, half);
     return time_on_gpu(stream, rounds,
                        [&](std::size_t call) { multiply(stream, sets.of_call(call), projection.axes, half); });
@@ -123,7 +124,7 @@ double ProductRate::flops_per_s() const {
     return Projection{.rows = side, .in = side, .out = side}.flops() / timing.median;
 }
 
-ProductRate measure_product_rate(Stream& stream, const Rounds& rounds, std::size_t side) {
+ProductRate measure_product_rate(device::Stream& stream, const Rounds& rounds, std::size_t side) {
     const Projection square{.rows = side, .in = side, .out = side};
     return {.side = side, .timing = time_product(stream, rounds, square, Half::forward)};
 }

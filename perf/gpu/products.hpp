@@ -17,7 +17,7 @@ struct Projection {
     std::size_t rows = 0;
     std::size_t in = 0;
     std::size_t out = 0;
-    WeightAxes axes = WeightAxes::in_out;
+    kernels::WeightAxes axes = kernels::WeightAxes::in_out;
 
     // Of each of the three products: forward, and both halves of the backward pass.
     double flops() const;
@@ -29,7 +29,7 @@ const char* name_of(Half half);
 
 // In bf16, of random numbers; the weight's gradient is of f32. Calls take turns with several sets of
 // operands.
-Timing time_product(Stream& stream, const Rounds& rounds, const Projection& projection, Half half);
+Timing time_product(device::Stream& stream, const Rounds& rounds, const Projection& projection, Half half);
 
 // The rate that others are a share of: forward products of square matrices, operations per second.
 struct ProductRate {
@@ -38,7 +38,7 @@ struct ProductRate {
 
     double flops_per_s() const;
 };
-ProductRate measure_product_rate(Stream& stream, const Rounds& rounds, std::size_t side);
+ProductRate measure_product_rate(device::Stream& stream, const Rounds& rounds, std::size_t side);
 
 // Those of the models that perf/gpu/check.sh trains, of so many tokens in a step.
 std::vector<Projection> projections_of_models();

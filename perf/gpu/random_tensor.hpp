@@ -7,11 +7,11 @@
 namespace trireme::perf {
 
 // Normally distributed, with deviation 1; other numbers for each name.
-inline void fill_at_random(Stream& stream, const Tensor& tensor, std::uint64_t name) {
-    launch(stream, FillNormal{.output = tensor,
-                              .key = RandomKey{2026}.then(name),
-                              .deviation = 1,
-                              .global_columns = tensor.columns});
+inline void fill_at_random(device::Stream& stream, const device::Tensor& tensor, std::uint64_t name) {
+    launch(stream, kernels::FillNormal{.output = tensor,
+                                       .key = RandomKey{2026}.then(name),
+                                       .deviation = 1,
+                                       .global_columns = tensor.columns});
 }
 
 }  // namespace trireme::perf

@@ -6,5 +6,5 @@
 int main(int argc, char** argv) {
     using namespace trireme::perf;
     return run_on_gpu(
-        argc, argv, +[](trireme::Stream& stream) { return measure_rates(stream, {}); });
+        argc, argv, +[](trireme::device::Stream& stream) { return measure_rates(stream, {}); });
 }

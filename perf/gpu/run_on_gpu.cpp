@@ -14,11 +14,11 @@ void write(const std::string& path, const Json& result) {
     if (!file) throw ConfigError(cat(path, " cannot be written; name a file in a folder that exists"));
 }
 
-void measure_into(const std::string& path, Json (*measure)(Stream& stream)) {
-    const GpuSearch search = find_gpus();
+void measure_into(const std::string& path, Json (*measure)(device::Stream& stream)) {
+    const device::GpuSearch search = device::find_gpus();
     if (search.gpus.empty()) throw ConfigError(cat("nothing is measured: ", search.complaint));
-    use_gpu(search.gpus.front().number);
-    Stream stream = gpu_stream();
+    device::use_gpu(search.gpus.front().number);
+    device::Stream stream = kernels::gpu_stream();
     Json result = gpu_facts_json();
     result.update(measure(stream));
     write(path, result);
@@ -27,7 +27,7 @@ void measure_into(const std::string& path, Json (*measure)(Stream& stream)) {
 }  // namespace
 
 Json gpu_facts_json() {
-    const GpuFacts facts = gpu_in_use();
+    const device::GpuFacts facts = device::gpu_in_use();
     return {{"program", version()},
             {"gpu",
              {{"name", facts.name},
@@ -49,7 +49,7 @@ Json json_of(const ProductRate& rate) {
     return json;
 }
 
-int run_on_gpu(int argc, char** argv, Json (*measure)(Stream& stream)) {
+int run_on_gpu(int argc, char** argv, Json (*measure)(device::Stream& stream)) {
     if (argc != 2) {
         std::fprintf(stderr, "usage: %s RESULT.json\n", argv[0]);
         return static_cast<int>(ExitCode::config);

@@ -34,17 +34,17 @@ Timing timing_of(const Rounds& rounds, const Stretch& stretch) {
 }
 
 // Marks of the calls before, whose moments serve again.
-void forget_calls(Stream& stream) {
+void forget_calls(device::Stream& stream) {
     stream.settle();
     stream.ledger.clear();
 }
 
 }  // namespace
 
-GpuQueue& queue_of(Stream& stream) { return stream.gpu_times->queue(); }
+device::GpuQueue& queue_of(device::Stream& stream) { return stream.gpu_times->queue(); }
 
-Timing time_on_gpu(Stream& stream, const Rounds& rounds, const GpuCall& work) {
-    GpuMoment begin, end;
+Timing time_on_gpu(device::Stream& stream, const Rounds& rounds, const GpuCall& work) {
+    device::GpuMoment begin, end;
     std::size_t number = 0;
     return timing_of(rounds, [&](std::size_t calls) {
         forget_calls(stream);
@@ -56,16 +56,16 @@ Timing time_on_gpu(Stream& stream, const Rounds& rounds, const GpuCall& work) {
     });
 }
 
-Timing time_round_trips(Stream& stream, const Rounds& rounds, const GpuCall& work) {
+Timing time_round_trips(device::Stream& stream, const Rounds& rounds, const GpuCall& work) {
     std::size_t number = 0;
     return timing_of(rounds, [&](std::size_t calls) {
         forget_calls(stream);
-        const double begin = now_seconds();
+        const double begin = device::now_seconds();
         for (std::size_t call = 0; call < calls; ++call) {
             work(number++);
             queue_of(stream).wait();
         }
-        return now_seconds() - begin;
+        return device::now_seconds() - begin;
     });
 }
 

@@ -26,10 +26,10 @@ struct Timing {
 // Gives the GPU its work and does not wait. Calls count from 0, so that they may take turns with operands.
 using GpuCall = std::function<void(std::size_t call)>;
 
-GpuQueue& queue_of(Stream& stream);
-Timing time_on_gpu(Stream& stream, const Rounds& rounds, const GpuCall& work);
+device::GpuQueue& queue_of(device::Stream& stream);
+Timing time_on_gpu(device::Stream& stream, const Rounds& rounds, const GpuCall& work);
 
 // The same by the processor's clock, where every call is waited for.
-Timing time_round_trips(Stream& stream, const Rounds& rounds, const GpuCall& work);
+Timing time_round_trips(device::Stream& stream, const Rounds& rounds, const GpuCall& work);
 
 }  // namespace trireme::perf

@@ -54,9 +54,9 @@ double copy_rate() {
     std::vector<std::byte> to(bytes, std::byte{2});
     double least = 1e9;
     for (int repeat = 0; repeat < 7; ++repeat) {
-        const double begin = now_seconds();
+        const double begin = device::now_seconds();
         std::memcpy(to.data(), from.data(), bytes);
-        least = std::min(least, now_seconds() - begin);
+        least = std::min(least, device::now_seconds() - begin);
     }
     return static_cast<double>(bytes) / least;
 }
@@ -113,7 +113,7 @@ Json verdict(const fs::path& records, int rounds) {
     const double copy = copy_rate();
     Json result{{"what", "seconds that a change of plan costs, by --move"},
                 {"settings", Json::parse(settings)},
-                {"processor", processor_name()},
+                {"processor", device::processor_name()},
                 {"mpi", Json::parse(manifest).at("mpi")},
                 {"copy_bytes_per_s", copy}};
     const double stop = median(costs.at("stop").both());

@@ -19,12 +19,13 @@ namespace {
 class Product {
 public:
     Product() {
-        for (const Tensor& operand : {input_, weight_}) launch(stream_, Fill{.output = operand, .value = 0.5});
+        for (const device::Tensor& operand : {input_, weight_})
+            launch(stream_, kernels::Fill{.output = operand, .value = 0.5});
     }
 
     void run() {
         stream_.ledger.clear();
-        launch(stream_, Linear{.input = input_, .weight = weight_, .output = output_});
+        launch(stream_, kernels::Linear{.input = input_, .weight = weight_, .output = output_});
     }
 
     static constexpr double flops() { return 2.0 * rows * inputs * outputs; }
@@ -33,23 +34,24 @@ private:
     static constexpr std::size_t rows = 256, inputs = 768, outputs = 3072;
     static constexpr std::size_t values = rows * inputs + inputs * outputs + rows * outputs;
 
-    Stream stream_{.backend = CpuStream{.threads = 1}};
-    Arena memory_{"product", values * sizeof(float), Place::memory};
-    Tensor input_ = memory_.tensor(DType::f32, rows, inputs);
-    Tensor weight_ = memory_.tensor(DType::f32, inputs, outputs);
-    Tensor output_ = memory_.tensor(DType::f32, rows, outputs);
+    device::Stream stream_{.backend = device::CpuStream{.threads = 1}};
+    device::Arena memory_{"product", values * sizeof(float), device::Place::memory};
+    device::Tensor input_ = memory_.tensor(device::DType::f32, rows, inputs);
+    device::Tensor weight_ = memory_.tensor(device::DType::f32, inputs, outputs);
+    device::Tensor output_ = memory_.tensor(device::DType::f32, rows, outputs);
 };
 
 // Floating-point operations per second, over `seconds` seconds after a tenth of them to warm up.
 double measure_rate(double seconds) {
     Product product;
-    for (const double begin = now_seconds(); now_seconds() - begin < seconds / 10;) product.run();
-    const double begin = now_seconds();
+    for (const double begin = device::now_seconds(); device::now_seconds() - begin < seconds / 10;)
+        product.run();
+    const double begin = device::now_seconds();
     double passed = 0;
     double calls = 0;
     for (; passed < seconds; ++calls) {
         product.run();
-        passed = now_seconds() - begin;
+        passed = device::now_seconds() - begin;
     }
     return calls * Product::flops() / passed;
 }

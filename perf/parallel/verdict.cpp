@@ -87,7 +87,7 @@ Json describe_machine(const Records& records) {
     double minute = 0;
     load >> minute;
     const Json manifest = read_json(records.file("manifest.json"));
-    return {{"processor", processor_name()},
+    return {{"processor", device::processor_name()},
             {"mpi", manifest.at("mpi")},
             {"measured_peak_flops_of_two_ranks", manifest.at("measured_peak_flops")},
             {"load_at_end", minute}};

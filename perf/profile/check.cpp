@@ -33,8 +33,8 @@ struct Case {
     std::size_t length = 0;
     std::size_t rounds = 7;
 
-    RunConfig config() const {
-        RunConfig config;
+    config::RunConfig config() const {
+        config::RunConfig config;
         config.model.name = model;
         config.data.max_length = length;
         config.run.batch = 1;
@@ -43,7 +43,7 @@ struct Case {
     }
 };
 
-using Kernels = std::vector<KernelProfile>;
+using Kernels = std::vector<plan::KernelProfile>;
 
 struct Measured {
     Kernels profile;    // what a profile would have
@@ -53,7 +53,7 @@ struct Measured {
 
 void append(Kernels& to, const Kernels& from) { to.insert(to.end(), from.begin(), from.end()); }
 
-bool is_same_call(const KernelProfile& a, const KernelProfile& b) {
+bool is_same_call(const plan::KernelProfile& a, const plan::KernelProfile& b) {
     return a.kernel == b.kernel && a.call == b.call;
 }
 
@@ -61,9 +61,9 @@ bool is_same_call(const KernelProfile& a, const KernelProfile& b) {
 Kernels pooled(const Kernels& measured) {
     Kernels calls;
     std::vector<std::vector<double>> seconds;
-    for (const KernelProfile& each : measured) {
-        const auto known =
-            std::ranges::find_if(calls, [&](const KernelProfile& call) { return is_same_call(call, each); });
+    for (const plan::KernelProfile& each : measured) {
+        const auto known = std::ranges::find_if(
+            calls, [&](const plan::KernelProfile& call) { return is_same_call(call, each); });
         const auto place = static_cast<std::size_t>(known - calls.begin());
         if (known == calls.end()) {
             calls.push_back(each);
@@ -79,17 +79,18 @@ Kernels pooled(const Kernels& measured) {
 
 // From small to large, so that a machine whose speed drifts is fair to both.
 Measured measure(const Case& wanted) {
-    const Specimen specimen(wanted.config());
-    const ProfileSubject subject{.model = specimen.model(),
-                                 .batch = specimen.batch(),
-                                 .dtype = specimen.dtype(),
-                                 .optimizer = {},
-                                 .stream = specimen.stream()};
-    const std::vector<BatchSize> left_out{{.length = 0.375}, {.length = 0.75}, {.length = 0.75, .copies = 2}};
-    const std::vector<BatchSize> known = sizes_of_profile();
+    const rank::Specimen specimen(wanted.config());
+    const tools::ProfileSubject subject{.model = specimen.model(),
+                                        .batch = specimen.batch(),
+                                        .dtype = specimen.dtype(),
+                                        .optimizer = {},
+                                        .stream = specimen.stream()};
+    const std::vector<tools::BatchSize> left_out{
+        {.length = 0.375}, {.length = 0.75}, {.length = 0.75, .copies = 2}};
+    const std::vector<tools::BatchSize> known = tools::sizes_of_profile();
     Measured all;
-    const std::vector<std::size_t> layers = distinct_layers(build_layers(specimen.model()));
-    const auto take = [&](const BatchSize& size) {
+    const std::vector<std::size_t> layers = tools::distinct_layers(build_layers(specimen.model()));
+    const auto take = [&](const tools::BatchSize& size) {
         return measure_layer_kernels(subject, {.layers = layers, .sizes = {size}}, 1);
     };
     for (std::size_t round = 0; round < wanted.rounds; ++round) {
@@ -107,9 +108,9 @@ Measured measure(const Case& wanted) {
             .odd = pooled(all.odd)};
 }
 
-const KernelProfile* find(const Kernels& profile, const KernelProfile& call) {
-    const auto found =
-        std::ranges::find_if(profile, [&](const KernelProfile& each) { return is_same_call(each, call); });
+const plan::KernelProfile* find(const Kernels& profile, const plan::KernelProfile& call) {
+    const auto found = std::ranges::find_if(
+        profile, [&](const plan::KernelProfile& each) { return is_same_call(each, call); });
     return found == profile.end() ? nullptr : &*found;
 }
 
@@ -134,16 +135,16 @@ struct Sum {
 };
 
 Json compare(const Measured& measured, const Case& wanted) {
-    const KernelTimes times(measured.profile);
+    const plan::KernelTimes times(measured.profile);
     std::map<std::string, Sum> kernels;
     Sum all, again;
     Json calls = Json::array();
-    for (const KernelProfile& each : measured.left_out) {
+    for (const plan::KernelProfile& each : measured.left_out) {
         if (find(measured.profile, each) != nullptr) continue;  // updates do not depend on the micro-batch
         const double estimate = times.seconds(each.kernel, each.call);
         const double per_pass = static_cast<double>(each.calls) / static_cast<double>(wanted.rounds);
-        const KernelProfile* const even = find(measured.even, each);
-        const KernelProfile* const odd = find(measured.odd, each);
+        const plan::KernelProfile* const even = find(measured.even, each);
+        const plan::KernelProfile* const odd = find(measured.odd, each);
         if (even != nullptr && odd != nullptr) again.add(even->seconds, odd->seconds, per_pass);
         kernels[each.kernel].add(each.seconds, estimate, per_pass);
         all.add(each.seconds, estimate, per_pass);
@@ -182,7 +183,7 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "usage: %s RESULT.json ROUNDS MODEL:LENGTH...\n", argv[0]);
         return 2;
     }
-    perf::Json result{{"machine", processor_name()},
+    perf::Json result{{"machine", device::processor_name()},
                       {"provenance", perf::provenance(argc, argv)},
                       {"threads", 1},
                       {"rounds", std::stoul(argv[2])},

@@ -7,7 +7,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme::records {
+namespace trireme::perf {
 namespace {
 
 // Cells in quotes may have commas; two quotes stand for one.
@@ -75,4 +75,4 @@ double number_in(const std::string& text) {
     return value;
 }
 
-}  // namespace trireme::records
+}  // namespace trireme::perf

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace trireme::records {
+namespace trireme::perf {
 
 struct CsvTable {
     std::vector<std::string> comments;  // lines that begin with "#"
@@ -25,4 +25,4 @@ std::string read_text(const std::filesystem::path& path);
 // The number that all of `text` is; throws ConfigError if it is none.
 double number_in(const std::string& text);
 
-}  // namespace trireme::records
+}  // namespace trireme::perf

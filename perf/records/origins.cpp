@@ -8,7 +8,7 @@
 #include "records/csv.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme::records {
+namespace trireme::perf {
 namespace {
 
 namespace fs = std::filesystem;
@@ -68,4 +68,4 @@ std::vector<std::string> unnamed_origins(const fs::path& records) {
     return wrong;
 }
 
-}  // namespace trireme::records
+}  // namespace trireme::perf

@@ -12,7 +12,7 @@
 #include "records/csv.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme::records {
+namespace trireme::perf {
 namespace {
 
 namespace fs = std::filesystem;
@@ -194,4 +194,4 @@ std::size_t count_quotes(const std::string& document) {
     return count;
 }
 
-}  // namespace trireme::records
+}  // namespace trireme::perf

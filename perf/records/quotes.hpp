@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-namespace trireme::records {
+namespace trireme::perf {
 
 // The faults, one sentence each.
 std::vector<std::string> wrong_quotes(const std::string& document, const std::filesystem::path& records);
@@ -31,4 +31,4 @@ std::vector<std::string> wrong_quotes(const std::string& document, const std::fi
 // Number of figures for which the document names a source.
 std::size_t count_quotes(const std::string& document);
 
-}  // namespace trireme::records
+}  // namespace trireme::perf

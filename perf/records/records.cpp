@@ -21,7 +21,7 @@
 #include "records/tables.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme::records {
+namespace trireme::perf {
 namespace {
 
 namespace fs = std::filesystem;
@@ -94,10 +94,10 @@ int act(const std::vector<std::string>& words) {
 }
 
 }  // namespace
-}  // namespace trireme::records
+}  // namespace trireme::perf
 
 int main(int argc, char** argv) try {
-    return trireme::records::act({argv + 1, argv + argc});
+    return trireme::perf::act({argv + 1, argv + argc});
 } catch (const std::exception& error) {
     fmt::print(stderr, "perf_records: {}\n", error.what());
     return 2;

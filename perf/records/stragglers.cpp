@@ -11,7 +11,7 @@
 
 #include "records/csv.hpp"
 
-namespace trireme::records {
+namespace trireme::perf {
 namespace {
 
 namespace fs = std::filesystem;
@@ -113,4 +113,4 @@ std::string half_stragglers_table(const fs::path& folder) {
     return text;
 }
 
-}  // namespace trireme::records
+}  // namespace trireme::perf

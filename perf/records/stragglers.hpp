@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <string>
 
-namespace trireme::records {
+namespace trireme::perf {
 
 // Step times relative to healthy ranks, from stragglers.csv and four-stragglers.csv in `folder`.
 std::string stragglers_table(const std::filesystem::path& folder);
@@ -18,4 +18,4 @@ std::string stragglers_table(const std::filesystem::path& folder);
 // The same with at most half of the matmuls skipped, from half-stragglers.csv.
 std::string half_stragglers_table(const std::filesystem::path& folder);
 
-}  // namespace trireme::records
+}  // namespace trireme::perf

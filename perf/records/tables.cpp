@@ -11,7 +11,7 @@
 #include "records/stragglers.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme::records {
+namespace trireme::perf {
 namespace {
 
 namespace fs = std::filesystem;
@@ -100,4 +100,4 @@ std::string with_tables(const std::string& document, const fs::path& records) {
     return text;
 }
 
-}  // namespace trireme::records
+}  // namespace trireme::perf

@@ -10,10 +10,10 @@
 #include <filesystem>
 #include <string>
 
-namespace trireme::records {
+namespace trireme::perf {
 
 // The document with every such table made again. Throws ConfigError for an unknown kind and a file that has no
 // such table.
 std::string with_tables(const std::string& document, const std::filesystem::path& records);
 
-}  // namespace trireme::records
+}  // namespace trireme::perf

@@ -45,10 +45,10 @@ std::string read_text(const fs::path& path) {
 Json read_json(const fs::path& path) { return Json::parse(read_text(path)); }
 
 void write_cluster(const std::string& path, const std::string& output) {
-    const Profile profile = profile_from_json(read_text(path), path);
+    const plan::Profile profile = plan::profile_from_json(read_text(path), path);
     if (profile.links.empty()) throw ConfigError(cat(path, " has no link; measure it with two ranks"));
-    const BestRates best = KernelTimes(profile.kernels).best();
-    const Link& link = profile.links.front().link;
+    const plan::BestRates best = plan::KernelTimes(profile.kernels).best();
+    const layout::Link& link = profile.links.front().link;
     const Json cluster{
         {"schema", 1},
         {"name", "this-machine"},

@@ -54,7 +54,7 @@ Json judge(const Records& records) {
     const Series gain = combine(ratio, off, uneven);
     Json result{{"verdict", why.empty() ? "VALID" : "INVALID"}};
     if (!why.empty()) result["reason"] = why;
-    result["machine"] = {{"processor", processor_name()}};
+    result["machine"] = {{"processor", device::processor_name()}};
     result["version"] = read_text(records.file("version.txt"));
     result["settings"] = settings;
     result["calibration"] = calibration.json();

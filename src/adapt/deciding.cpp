@@ -11,43 +11,43 @@
 #include "trireme/base/numbers.hpp"
 #include "trireme/comm/collectives.hpp"
 
-namespace trireme {
+namespace trireme::adapt {
 namespace {
 
 // The operations in all ranks' matrix products of blocks, as if nothing was left out. Steps differ by their
 // samples.
-double flops_of_step(const Observation& observed) {
+double flops_of_step(const plan::Observation& observed) {
     double flops = 0;
-    for (const RankTimes& rank : observed.ranks) flops += rank.whole_flops;
+    for (const plan::RankTimes& rank : observed.ranks) flops += rank.whole_flops;
     return flops;
 }
 
-double seconds_of_flop(const Observation& observed) {
+double seconds_of_flop(const plan::Observation& observed) {
     const double flops = flops_of_step(observed);
     return flops > 0 ? observed.step_seconds / flops : 0;
 }
 
 }  // namespace
 
-std::size_t next_look(const PolicyConfig& policy, std::size_t first, std::size_t steps) {
-    if (policy.straggler == StragglerPolicy::off) return steps;
+std::size_t next_look(const config::PolicyConfig& policy, std::size_t first, std::size_t steps) {
+    if (policy.straggler == config::StragglerPolicy::off) return steps;
     return std::min(steps, (first / policy.look_every + 1) * policy.look_every);
 }
 
-Deciding::Deciding(const Job& job, const PlanState& current, PlanOrigin origin, const std::vector<int>& nodes,
-                   std::vector<Decision> recorded)
+Deciding::Deciding(const setup::Job& job, const setup::PlanState& current, setup::PlanOrigin origin,
+                   const std::vector<int>& nodes, std::vector<plan::Decision> recorded)
     : job_(job),
       current_(current),
       origin_(std::move(origin)),
       nodes_(nodes),
       recorded_(std::move(recorded)),
       policy_(job.config.policy.decisions.empty() ? straggler_policy(job, current, origin_.layout, nodes, {})
-                                                  : trireme::recorded(recorded_)),
+                                                  : trireme::policy::recorded(recorded_)),
       observer_(static_cast<int>(nodes.size())) {
     if (!origin_.slowness.empty()) observer_.go_on_from(origin_.slowness, origin_.steady_steps);
 }
 
-void Deciding::know_links(const RankLinks& links) {
+void Deciding::know_links(const layout::RankLinks& links) {
     link_ = links.all;
     const bool chooses = job_.config.policy.decisions.empty() && may_migrate(job_.config.policy);
     if (chooses) policy_ = straggler_policy(job_, current_, origin_.layout, nodes_, links.team);
@@ -56,15 +56,15 @@ void Deciding::know_links(const RankLinks& links) {
 // The first estimate is the time of the rank that sends and receives most, over the measured link.
 double Deciding::predict_seconds(const PlanTransition& transition) const {
     const std::size_t most =
-        transition.moves.bytes(&Move::most_elements_of_a_rank, job_.config.optimizer, job_.dtype);
+        transition.moves.bytes(&mover::Move::most_elements_of_a_rank, job_.config.optimizer, job_.dtype);
     return estimate_.seconds(transition.moved_bytes(job_)).value_or(link_.seconds(static_cast<double>(most)));
 }
 
-bool Deciding::repays(const Decision& decision, const PlanTransition& transition) {
+bool Deciding::repays(const plan::Decision& decision, const PlanTransition& transition) {
     if (!transition.moves_state) return true;
     std::size_t steps = job_.steps - decision.step;
     if (job_.config.policy.horizon > 0) steps = std::min(steps, job_.config.policy.horizon);
-    const double gain = decision.terms.at(gain_term) * static_cast<double>(steps);
+    const double gain = decision.terms.at(policy::gain_term) * static_cast<double>(steps);
     const double cost = predict_seconds(transition);
     if (gain > cost) return true;
     refuse(fmt::format("the best plan saves {:.2g} s in {}, the move costs {:.2g} s", gain,
@@ -74,7 +74,7 @@ bool Deciding::repays(const Decision& decision, const PlanTransition& transition
 
 // Ranks that compute for another one shorten the steps only if they, and their messages, have the time. A help
 // is judged once after each of its changes, if ranks are as slow as they were when it began.
-std::optional<Decision> Deciding::take_back(const Observation& observed) {
+std::optional<plan::Decision> Deciding::take_back(const plan::Observation& observed) {
     constexpr std::size_t fewest = 5;  // steps
     constexpr double least_gain = 0.01;
     if (!help_ || help_->is_judged || !is_look(observed.step)) return std::nullopt;
@@ -83,18 +83,19 @@ std::optional<Decision> Deciding::take_back(const Observation& observed) {
     const bool is_like_then = observed.steady_steps >= observed.step - help_->begun;
     const double before = help_->seconds_of_flop * flops_of_step(observed);
     if (!is_like_then || before == 0 || observed.step_seconds < (1 - least_gain) * before) return std::nullopt;
-    return Decision{.step = observed.step,
-                    .layout = current_.plan.layout,
-                    .left_out = help_->left_out,
-                    .policy = "migrate",
-                    .reason = fmt::format(
-                        "help is taken back: as much work took {:.3g} s a step before it, and {:.3g} s with it",
+    return plan::Decision{
+        .step = observed.step,
+        .layout = current_.plan.layout,
+        .left_out = help_->left_out,
+        .policy = "migrate",
+        .reason =
+            fmt::format("help is taken back: as much work took {:.3g} s a step before it, and {:.3g} s with it",
                         before, observed.step_seconds),
-                    .terms = {{"step_s", observed.step_seconds}, {"predicted_step_s", before}}};
+        .terms = {{"step_s", observed.step_seconds}, {"predicted_step_s", before}}};
 }
 
 // The policy's decision, unless it is a help that was taken back while ranks were as slow as they are now.
-std::optional<Decision> Deciding::wanted(const Observation& observed) {
+std::optional<plan::Decision> Deciding::wanted(const plan::Observation& observed) {
     auto decision = policy_(observed, current_.plan);
     if (!taken_back_) return decision;
     const bool is_like_then = observed.steady_steps >= observed.step - *taken_back_;
@@ -105,10 +106,10 @@ std::optional<Decision> Deciding::wanted(const Observation& observed) {
 }
 
 // A policy that finds nothing to do about a slow rank in the plan of the options does not say why.
-void Deciding::note_silence(const Observation& observed) {
-    const Plan& plan = current_.plan;
+void Deciding::note_silence(const plan::Observation& observed) {
+    const plan::Plan& plan = current_.plan;
     const auto slowest = std::ranges::max_element(observed.slowness);
-    const bool is_slow = slowest != observed.slowness.end() && *slowest > SlownessRules{}.slow;
+    const bool is_slow = slowest != observed.slowness.end() && *slowest > policy::SlownessRules{}.slow;
     const bool is_steady = observed.steady_steps >= job_.config.policy.look_every;
     const bool leaves_out = std::ranges::any_of(plan.left_out, [](double part) { return part > 0; });
     const bool is_as_given = plan.layout == origin_.layout && plan.migrations.empty() && !leaves_out;
@@ -119,7 +120,7 @@ void Deciding::note_silence(const Observation& observed) {
 }
 
 std::optional<Choice> Deciding::choose(std::size_t step) {
-    const Observation observed = observer_.observed(step);
+    const plan::Observation observed = observer_.observed(step);
     auto decision = recorded_.empty() ? take_back(observed) : std::nullopt;
     const bool is_taken_back = decision.has_value();
     if (!decision) decision = wanted(observed);
@@ -127,7 +128,7 @@ std::optional<Choice> Deciding::choose(std::size_t step) {
         if (is_look(step)) note_silence(observed);
         return std::nullopt;
     }
-    const bool is_recorded = std::ranges::find(recorded_, step, &Decision::step) != recorded_.end();
+    const bool is_recorded = std::ranges::find(recorded_, step, &plan::Decision::step) != recorded_.end();
     std::optional<PlanTransition> transition;
     if (is_recorded) {
         transition.emplace(plan_transition(job_, current_, nodes_, *decision));
@@ -138,7 +139,7 @@ std::optional<Choice> Deciding::choose(std::size_t step) {
         if (!possible || !repays(*decision, *possible)) return std::nullopt;
         transition.emplace(std::move(*possible));
     }
-    const Plan& next = transition->to.plan;
+    const plan::Plan& next = transition->to.plan;
     decision->schedule = next.schedule;
     decision->micro_batches = next.micro_batches();
     offer_help(step, observed, *transition);
@@ -147,7 +148,8 @@ std::optional<Choice> Deciding::choose(std::size_t step) {
 }
 
 // Remembers how steps were without the help that the transition would begin or change.
-void Deciding::offer_help(std::size_t step, const Observation& observed, const PlanTransition& transition) {
+void Deciding::offer_help(std::size_t step, const plan::Observation& observed,
+                          const PlanTransition& transition) {
     offered_.reset();
     if (transition.moves_state || transition.to.plan.migrations.empty()) return;
     offered_ = help_;
@@ -160,10 +162,11 @@ void Deciding::offer_help(std::size_t step, const Observation& observed, const P
 }
 
 bool Deciding::is_look(std::size_t step) const {
-    return job_.config.policy.straggler != StragglerPolicy::off && step % job_.config.policy.look_every == 0;
+    return job_.config.policy.straggler != config::StragglerPolicy::off &&
+           step % job_.config.policy.look_every == 0;
 }
 
-void Deciding::note(Decision& decision, const PlanChange& change) {
+void Deciding::note(plan::Decision& decision, const records::PlanChange& change) {
     decision.from = change.from;
     decision.to = change.to;
     decision.terms["moved_bytes"] = static_cast<double>(change.moved_bytes);
@@ -182,7 +185,7 @@ void Deciding::note(Decision& decision, const PlanChange& change) {
 
 std::size_t Deciding::next_chance(std::size_t first) const {
     std::size_t next = job_.steps;
-    for (const Decision& decision : recorded_) {
+    for (const plan::Decision& decision : recorded_) {
         if (decision.step > first) next = std::min(next, decision.step);
     }
     return next_look(job_.config.policy, first, next);
@@ -195,7 +198,7 @@ std::string Deciding::take_complaint() {
     return complaint;
 }
 
-void refuse_unlike_plans(Communicator& control, const std::optional<Choice>& choice, std::size_t step) {
+void refuse_unlike_plans(comm::Communicator& control, const std::optional<Choice>& choice, std::size_t step) {
     const std::vector<std::string> plans =
         gather_all(control, choice ? hash_of(choice->transition.to.plan) : "none");
     if (std::ranges::count(plans, plans.front()) == std::ssize(plans)) return;
@@ -204,4 +207,4 @@ void refuse_unlike_plans(Communicator& control, const std::optional<Choice>& cho
                           "--schedule and --profile, and the same program"));
 }
 
-}  // namespace trireme
+}  // namespace trireme::adapt

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-namespace trireme {
+namespace trireme::adapt {
 namespace {
 
 constexpr double weight_of_new = 0.3;  // of the last step in what was lately
 
 void follow(double& value, double sample) { value += weight_of_new * (sample - value); }
 
-void follow(RankTimes& times, const RankTimes& sample) {
+void follow(plan::RankTimes& times, const plan::RankTimes& sample) {
     follow(times.products, sample.products);
     follow(times.product_flops, sample.product_flops);
     follow(times.whole_flops, sample.whole_flops);
@@ -26,8 +26,8 @@ void Observer::go_on_from(const std::vector<double>& slowness, std::size_t stead
 }
 
 // What was before a rank became slow, or ceased to be, says nothing of what is now.
-std::vector<SlownessChange> Observer::add(StepOutcome& outcome) {
-    std::vector<SlownessChange> changes = watch_.add(outcome.ranks);
+std::vector<policy::SlownessChange> Observer::add(records::StepOutcome& outcome) {
+    std::vector<policy::SlownessChange> changes = watch_.add(outcome.ranks);
     steady_steps_ = changes.empty() ? steady_steps_ + 1 : 0;
     if (ranks_.empty() || !changes.empty()) {
         ranks_ = outcome.ranks;
@@ -46,7 +46,7 @@ void Observer::begin_plan() {
     watch_.shapes_change();
 }
 
-Observation Observer::observed(std::size_t step) const {
+plan::Observation Observer::observed(std::size_t step) const {
     return {.step = step,
             .step_seconds = step_seconds_,
             .ranks = ranks_,
@@ -54,4 +54,4 @@ Observation Observer::observed(std::size_t step) const {
             .steady_steps = steady_steps_};
 }
 
-}  // namespace trireme
+}  // namespace trireme::adapt

@@ -7,7 +7,7 @@
 #include "trireme/base/regular_file.hpp"
 #include "trireme/setup/plan_memory.hpp"
 
-namespace trireme {
+namespace trireme::adapt {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -18,7 +18,7 @@ struct SavedOrigin {
     std::string straggler;
     std::vector<double> slowness;
     std::size_t steady_steps = 0;
-    Decision decision;
+    plan::Decision decision;
 };
 
 // Reads the entry of a checkpoint; empty if this program did not write it.
@@ -28,7 +28,7 @@ std::optional<SavedOrigin> saved_origin(const Json& facts, const std::string& pl
                           .straggler = facts.at("straggler"),
                           .slowness = facts.at("slowness"),
                           .steady_steps = facts.at("steady_steps"),
-                          .decision = decisions_from_jsonl(facts.at("decision").dump(), place).at(0)};
+                          .decision = plan::decisions_from_jsonl(facts.at("decision").dump(), place).at(0)};
         if (std::ranges::all_of(saved.slowness, [](double factor) { return factor >= 1; })) return saved;
     } catch (const std::exception&) {  // the entry lacks something, or has another form
     }
@@ -37,10 +37,10 @@ std::optional<SavedOrigin> saved_origin(const Json& facts, const std::string& pl
 
 // The option that differs from those of the saved run, whose policy therefore does not hold; empty if none
 // does.
-std::string describe_difference(const SavedOrigin& saved, const Setup& setup, std::size_t ranks) {
+std::string describe_difference(const SavedOrigin& saved, const setup::Setup& setup, std::size_t ranks) {
     if (saved.slowness.size() != ranks)
         return cat("it was saved with ", saved.slowness.size(), " ranks, and this job has ", ranks);
-    if (saved.straggler != word_of(straggler_policies, setup.job.config.policy.straggler))
+    if (saved.straggler != word_of(config::straggler_policies, setup.job.config.policy.straggler))
         return cat("--straggler was ", saved.straggler);
     if (saved.hash != setup.origin.hash)
         return cat("its options gave plan ", saved.hash, ", and these give ", setup.origin.hash);
@@ -49,8 +49,8 @@ std::string describe_difference(const SavedOrigin& saved, const Setup& setup, st
 
 // Follows the saved decision. The memory was checked when the plan was chosen. The plan that it was chosen in
 // may have been another one than that of the options. Returns why that is not possible; empty if it is.
-std::string follow_saved(SavedOrigin saved, Setup& setup, const std::vector<int>& nodes) {
-    Decision wanted = saved.decision;
+std::string follow_saved(SavedOrigin saved, setup::Setup& setup, const std::vector<int>& nodes) {
+    plan::Decision wanted = saved.decision;
     wanted.from.clear();
     std::string why;
     auto transition = possible_transition(setup.job, setup.current, nodes, wanted, why);
@@ -64,8 +64,8 @@ std::string follow_saved(SavedOrigin saved, Setup& setup, const std::vector<int>
     return {};
 }
 
-void go_on_in_saved_plan(Setup& setup, const std::vector<int>& nodes) {
-    const StoredModel& stored = *setup.job.stored;
+void go_on_in_saved_plan(setup::Setup& setup, const std::vector<int>& nodes) {
+    const checkpoint::StoredModel& stored = *setup.job.stored;
     const Json run = Json::parse(stored.state()->run);
     if (!run.contains(origin_key)) return;
     auto saved = saved_origin(run.at(origin_key), stored.place());
@@ -78,30 +78,30 @@ void go_on_in_saved_plan(Setup& setup, const std::vector<int>& nodes) {
 }
 
 // True if the run is in the plan of its checkpoint, with as much to remember, and for the same use.
-bool chooses_as_before(const Setup& setup) {
+bool chooses_as_before(const setup::Setup& setup) {
     const std::string now = resizing_facts(setup.job, setup.current);
     const Json run = Json::parse(setup.job.stored->state()->run);
     return !now.empty() && run.contains(resizing_key) && run.at(resizing_key) == Json::parse(now) &&
            run.value("plan", Json()) == hash_of(setup.current.plan);
 }
 
-std::vector<Decision> decisions_of_file(const std::string& file) {
+std::vector<plan::Decision> decisions_of_file(const std::string& file) {
     if (file.empty()) return {};
-    return decisions_from_jsonl(read_regular_file(file, "--decisions"), file);
+    return plan::decisions_from_jsonl(read_regular_file(file, "--decisions"), file);
 }
 
 // Follows the decisions before the first step, and checks all others.
-RecordedChanges follow_recorded(Setup& setup, const std::vector<int>& nodes, int rank) {
-    const Job& job = setup.job;
+RecordedChanges follow_recorded(setup::Setup& setup, const std::vector<int>& nodes, int rank) {
+    const setup::Job& job = setup.job;
     RecordedChanges left;
-    PlanState ahead;  // in which the last decision that is left ends
-    for (Decision& decision : decisions_of_file(job.config.policy.decisions)) {
+    setup::PlanState ahead;  // in which the last decision that is left ends
+    for (plan::Decision& decision : decisions_of_file(job.config.policy.decisions)) {
         if (decision.step >= job.steps) {
             throw ConfigError(cat("--decisions ", job.config.policy.decisions, ", step ", decision.step,
                                   ": the run has ", job.steps,
                                   " steps, and none after this one; remove the line, or train longer"));
         }
-        const PlanState& from = left.decisions.empty() ? setup.current : ahead;
+        const setup::PlanState& from = left.decisions.empty() ? setup.current : ahead;
         PlanTransition transition = plan_transition(job, from, nodes, decision);
         if (decision.step < job.first_step) {
             apply(transition, setup.current);
@@ -119,19 +119,20 @@ RecordedChanges follow_recorded(Setup& setup, const std::vector<int>& nodes, int
 
 }  // namespace
 
-std::string resizing_facts(const Job& job, const PlanState& current) {
-    const Plan& plan = current.plan;
+std::string resizing_facts(const setup::Job& job, const setup::PlanState& current) {
+    const plan::Plan& plan = current.plan;
     if (plan.most_left_out == 0) return {};
-    Json facts{{"select", word_of(channel_policies, job.config.policy.resize.select)}};
+    Json facts{{"select", word_of(config::channel_policies, job.config.policy.resize.select)}};
     if (plan.remembers_left_out)
-        facts["remembers_gradients_of_rows"] = resizer_config({job, current}).most_rows;
+        facts["remembers_gradients_of_rows"] = setup::resizer_config({job, current}).most_rows;
     return facts.dump();
 }
 
-std::string origin_facts(const Job& job, const PlanOrigin& origin, const Observation& observed) {
+std::string origin_facts(const setup::Job& job, const setup::PlanOrigin& origin,
+                         const plan::Observation& observed) {
     if (!origin.decision) return {};
     return Json{{"options_plan", origin.hash},
-                {"straggler", word_of(straggler_policies, job.config.policy.straggler)},
+                {"straggler", word_of(config::straggler_policies, job.config.policy.straggler)},
                 {"slowness", observed.slowness},
                 {"steady_steps", observed.steady_steps},
                 {"decision", Json::parse(json_of(*origin.decision))}}
@@ -140,7 +141,7 @@ std::string origin_facts(const Job& job, const PlanOrigin& origin, const Observa
 
 // The decision is completed, because the plan before, which gives what the decision leaves open, will not be
 // known to the run that resumes.
-void note_origin(Decision decision, const Plan& plan, PlanOrigin& origin) {
+void note_origin(plan::Decision decision, const plan::Plan& plan, setup::PlanOrigin& origin) {
     origin.decision.reset();
     decision.to = hash_of(plan);
     if (decision.to == origin.hash) return;
@@ -149,12 +150,12 @@ void note_origin(Decision decision, const Plan& plan, PlanOrigin& origin) {
     origin.decision = std::move(decision);
 }
 
-RecordedChanges take_up_plan(Setup& setup, const std::vector<int>& nodes, int rank) {
+RecordedChanges take_up_plan(setup::Setup& setup, const std::vector<int>& nodes, int rank) {
     RecordedChanges left = follow_recorded(setup, nodes, rank);
-    const Job& job = setup.job;
+    const setup::Job& job = setup.job;
     if (job.resumes && job.config.policy.decisions.empty()) go_on_in_saved_plan(setup, nodes);
     setup.goes_on_resizing = job.resumes && chooses_as_before(setup);
     return left;
 }
 
-}  // namespace trireme
+}  // namespace trireme::adapt

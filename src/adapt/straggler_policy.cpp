@@ -13,22 +13,22 @@
 #include "trireme/schedule/search.hpp"
 #include "trireme/setup/model_work.hpp"
 
-namespace trireme {
+namespace trireme::adapt {
 namespace {
 
 // Calls use(product, channels, outputs) for each projection of the model, of all ranks together.
 template <class Use>
-void for_each_product(const ModelConfig& model, Use&& use) {
-    for (const Layer& layer : build_layers(model)) {
-        for (const ProjectionShape& projection : projections_of(layer)) {
+void for_each_product(const model::ModelConfig& model, Use&& use) {
+    for (const model::Layer& layer : build_layers(model)) {
+        for (const model::ProjectionShape& projection : projections_of(layer)) {
             use(static_cast<std::size_t>(projection.place.product), static_cast<double>(projection.channels),
                 static_cast<double>(projection.outputs()));
         }
     }
 }
 
-ProductParts weights_of_products(const ModelConfig& model) {
-    ProductParts weights{};
+layout::ProductParts weights_of_products(const model::ModelConfig& model) {
+    layout::ProductParts weights{};
     for_each_product(model, [&](std::size_t product, double channels, double outputs) {
         weights[product] += channels * outputs;
     });
@@ -36,7 +36,7 @@ ProductParts weights_of_products(const ModelConfig& model) {
 }
 
 // What the ranks of a team share, and how much of their products that is.
-std::vector<SharedWidth> widths_of(const ModelConfig& model) {
+std::vector<policy::SharedWidth> widths_of(const model::ModelConfig& model) {
     const auto [attention_in, attention_out, mlp_in, mlp_out] = weights_of_products(model);
     const double attention = attention_in + attention_out;
     const double mlp = mlp_in + mlp_out;
@@ -44,8 +44,9 @@ std::vector<SharedWidth> widths_of(const ModelConfig& model) {
             {.units = model.mlp_width, .work = mlp / (attention + mlp)}};
 }
 
-SharingRules sharing_rules(const Job& job, const PlanState& current, const Link& link) {
-    const bool leaves_out = job.config.policy.straggler == StragglerPolicy::semi;
+policy::SharingRules sharing_rules(const setup::Job& job, const setup::PlanState& current,
+                                   const layout::Link& link) {
+    const bool leaves_out = job.config.policy.straggler == config::StragglerPolicy::semi;
     return {.policy = leaves_out ? "semi" : "migrate",
             .every = job.config.policy.look_every,
             .costs = help_costs(job, current, link),
@@ -53,8 +54,9 @@ SharingRules sharing_rules(const Job& job, const PlanState& current, const Link&
             .slack = leaves_out ? job.config.policy.semi_slack : 0};
 }
 
-UnevenRules uneven_rules(const Job& job, const PlanState& current, const Layout& healthy,
-                         const std::vector<int>& nodes, const Link& link) {
+policy::UnevenRules uneven_rules(const setup::Job& job, const setup::PlanState& current,
+                                 const layout::Layout& healthy, const std::vector<int>& nodes,
+                                 const layout::Link& link) {
     return {.every = job.config.policy.look_every,
             .widths = widths_of(job.model),
             .layers = work_of_layers(job, current),
@@ -66,31 +68,32 @@ UnevenRules uneven_rules(const Job& job, const PlanState& current, const Layout&
             .costs = help_costs(job, current, link)};
 }
 
-bool has_one_stage_each(const Plan& plan) {
-    return std::ranges::all_of(plan.teams, [](const Team& team) { return team.stages.size() == 1; });
+bool has_one_stage_each(const plan::Plan& plan) {
+    return std::ranges::all_of(plan.teams, [](const layout::Team& team) { return team.stages.size() == 1; });
 }
 
 bool reads_what_all_have(std::size_t product) {
-    return product == static_cast<std::size_t>(Product::attention_in) ||
-           product == static_cast<std::size_t>(Product::mlp_in);
+    return product == static_cast<std::size_t>(layout::Product::attention_in) ||
+           product == static_cast<std::size_t>(layout::Product::mlp_in);
 }
 
 // How many times a team executes the model in a step, if parts of it are counted as such.
-double passes_of(const Plan& plan, const Team& team) {
+double passes_of(const plan::Plan& plan, const layout::Team& team) {
     double passes = 0;
     for (const int stage : team.stages) {
-        const Range layers = plan.layout.stages[static_cast<std::size_t>(stage)].layers;
+        const layout::Range layers = plan.layout.stages[static_cast<std::size_t>(stage)].layers;
         const double part = static_cast<double>(layers.count) / static_cast<double>(plan.layout.layers);
         passes += part * plan.training.shape.turns_of(plan.team_of(team.ranks.front()), stage);
     }
     return passes;
 }
 
-HelpCosts messages_of(const Job& job, const PlanState& current, const Team& team, const Link& link) {
+policy::HelpCosts messages_of(const setup::Job& job, const setup::PlanState& current, const layout::Team& team,
+                              const layout::Link& link) {
     const double passes = passes_of(current.plan, team);
     const auto rows = static_cast<double>(current.largest.front().rows);
     const double bytes = static_cast<double>(bytes_of(job.dtype)) / static_cast<double>(team.ranks.size());
-    HelpCosts costs;
+    policy::HelpCosts costs;
     for_each_product(job.model, [&](std::size_t product, double channels, double outputs) {
         costs.whole_seconds[product] += passes * link.seconds(channels * outputs * bytes);
         if (reads_what_all_have(product))
@@ -101,47 +104,50 @@ HelpCosts messages_of(const Job& job, const PlanState& current, const Team& team
 
 }  // namespace
 
-bool may_cut_elsewhere(const Plan& plan) { return has_one_stage_each(plan) && plan.layout.stages.size() > 1; }
+bool may_cut_elsewhere(const plan::Plan& plan) {
+    return has_one_stage_each(plan) && plan.layout.stages.size() > 1;
+}
 
 // Halves of zero-bubble schedules and loops are made for rows with equally many micro-batches, and somebody's
 // own programs say themselves who executes what.
-bool may_take_uneven_turns(const Plan& plan) {
-    const Schedule* const schedule = find_schedule(plan.schedule);
-    const bool is_taker = plan.schedule == searched_schedule ||
-                          (schedule != nullptr && schedule->shape == ScheduleShape::one_stage_each);
-    const auto has_replicas = [](const StageLayout& stage) { return stage.replicas.size() > 1; };
+bool may_take_uneven_turns(const plan::Plan& plan) {
+    const schedule::Schedule* const schedule = schedule::find_schedule(plan.schedule);
+    const bool is_taker = plan.schedule == schedule::searched_schedule ||
+                          (schedule != nullptr && schedule->shape == schedule::ScheduleShape::one_stage_each);
+    const auto has_replicas = [](const layout::StageLayout& stage) { return stage.replicas.size() > 1; };
     return is_taker && has_one_stage_each(plan) && std::ranges::any_of(plan.layout.stages, has_replicas);
 }
 
-Policy straggler_policy(const Job& job, const PlanState& current, const Layout& healthy,
-                        const std::vector<int>& nodes, const Link& link) {
+policy::Policy straggler_policy(const setup::Job& job, const setup::PlanState& current,
+                                const layout::Layout& healthy, const std::vector<int>& nodes,
+                                const layout::Link& link) {
     switch (job.config.policy.straggler) {
-        case StragglerPolicy::off:
-            return trireme::recorded({});
-        case StragglerPolicy::resize:
-            return resized_products(
+        case config::StragglerPolicy::off:
+            return trireme::policy::recorded({});
+        case config::StragglerPolicy::resize:
+            return policy::resized_products(
                 {.every = job.config.policy.look_every, .limit = job.config.policy.resize.limit});
-        case StragglerPolicy::migrate:
-        case StragglerPolicy::semi:
+        case config::StragglerPolicy::migrate:
+        case config::StragglerPolicy::semi:
             return shared_products(sharing_rules(job, current, link));
-        case StragglerPolicy::uneven:
-            return bridged(shared_products(sharing_rules(job, current, link)),
-                           uneven_shares(uneven_rules(job, current, healthy, nodes, link)),
-                           job.config.policy.bridge);
+        case config::StragglerPolicy::uneven:
+            return policy::bridged(shared_products(sharing_rules(job, current, link)),
+                                   uneven_shares(uneven_rules(job, current, healthy, nodes, link)),
+                                   job.config.policy.bridge);
     }
     throw BugError("unknown policy for stragglers");
 }
 
 // A slow rank tells its helpers dY, and they add up P, in as many rounds each; weights are waited for in the
 // forward pass. All else travels beside products. Of the team that it costs most.
-HelpCosts help_costs(const Job& job, const PlanState& current, const Link& link) {
-    HelpCosts costs{.work = weights_of_products(job.model), .spread = current.plan.spread};
+policy::HelpCosts help_costs(const setup::Job& job, const setup::PlanState& current, const layout::Link& link) {
+    policy::HelpCosts costs{.work = weights_of_products(job.model), .spread = current.plan.spread};
     const double all = costs.work[0] + costs.work[1] + costs.work[2] + costs.work[3];
     for (double& work : costs.work) work /= all;
-    for (const Team& team : current.plan.teams) {
+    for (const layout::Team& team : current.plan.teams) {
         if (team.ranks.size() == 1) continue;
-        const HelpCosts own = messages_of(job, current, team, link);
-        for (std::size_t product = 0; product < product_count; ++product) {
+        const policy::HelpCosts own = messages_of(job, current, team, link);
+        for (std::size_t product = 0; product < layout::product_count; ++product) {
             costs.whole_seconds[product] = std::max(costs.whole_seconds[product], own.whole_seconds[product]);
             costs.round_seconds[product] = std::max(costs.round_seconds[product], own.round_seconds[product]);
         }
@@ -151,11 +157,11 @@ HelpCosts help_costs(const Job& job, const PlanState& current, const Link& link)
 
 namespace {
 
-bool has_shared_layers(const Plan& plan) {
-    return std::ranges::any_of(plan.teams, [](const Team& team) { return team.ranks.size() > 1; });
+bool has_shared_layers(const plan::Plan& plan) {
+    return std::ranges::any_of(plan.teams, [](const layout::Team& team) { return team.ranks.size() > 1; });
 }
 
-void check_uneven(const RunConfig& config, const Plan& plan) {
+void check_uneven(const config::RunConfig& config, const plan::Plan& plan) {
     check_change(config, plan);
     if (config.policy.bridge > 0 && !has_shared_layers(plan))
         throw ConfigError(
@@ -172,27 +178,27 @@ void check_uneven(const RunConfig& config, const Plan& plan) {
 
 }  // namespace
 
-void check_resized_help(const ResizeConfig& resize) {
-    if (resize.fill != Filling::zero)
+void check_resized_help(const config::ResizeConfig& resize) {
+    if (resize.fill != model::Filling::zero)
         throw ConfigError("ranks with helpers replace pruned channels by zeros only; use --resize-fill zero");
     if (resize.by_variation)
         throw ConfigError(
             "ranks with helpers prune the same fraction of each layer; use --resize-layers alike");
 }
 
-void check_straggler(const RunConfig& config, const Plan& plan) {
-    const PolicyConfig& policy = config.policy;
-    if (policy.straggler == StragglerPolicy::off) return;
-    if (policy.straggler == StragglerPolicy::uneven) return check_uneven(config, plan);
+void check_straggler(const config::RunConfig& config, const plan::Plan& plan) {
+    const config::PolicyConfig& policy = config.policy;
+    if (policy.straggler == config::StragglerPolicy::off) return;
+    if (policy.straggler == config::StragglerPolicy::uneven) return check_uneven(config, plan);
     if (!has_shared_layers(plan)) {
         throw ConfigError(
             "this --straggler policy needs ranks that share layers, and here each rank has its own; use "
             "--tensor, "
             "or --straggler uneven, which also moves layers and micro-batches");
     }
-    if (policy.straggler == StragglerPolicy::migrate) return;
-    if (policy.straggler == StragglerPolicy::semi) check_resized_help(policy.resize);
-    const auto has_replicas = [](const StageLayout& stage) { return stage.replicas.size() > 1; };
+    if (policy.straggler == config::StragglerPolicy::migrate) return;
+    if (policy.straggler == config::StragglerPolicy::semi) check_resized_help(policy.resize);
+    const auto has_replicas = [](const layout::StageLayout& stage) { return stage.replicas.size() > 1; };
     if (!policy.resize.decays_all && std::ranges::any_of(plan.layout.stages, has_replicas)) {
         throw ConfigError(
             "with --resize-decay kept replicas would diverge, because each prunes other channels; use "
@@ -200,4 +206,4 @@ void check_straggler(const RunConfig& config, const Plan& plan) {
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::adapt

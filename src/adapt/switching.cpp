@@ -10,11 +10,11 @@
 #include "trireme/rank/twin_moves.hpp"
 #include "trireme/setup/model_work.hpp"
 
-namespace trireme {
+namespace trireme::adapt {
 namespace {
 
 // The bytes of `values` parameters and of `moments` elements of each number that the optimizer keeps.
-std::size_t bytes_of_state(std::size_t values, std::size_t moments, const Job& job) {
+std::size_t bytes_of_state(std::size_t values, std::size_t moments, const setup::Job& job) {
     return values * bytes_of(job.dtype) +
            kept_of(job.config.optimizer, job.dtype) * moments * bytes_of(wide_of(job.dtype));
 }
@@ -23,17 +23,17 @@ std::size_t bytes_of_state(std::size_t values, std::size_t moments, const Job& j
 struct Way {
     std::size_t moved_bytes = 0;
     std::size_t kept_bytes = 0;
-    std::function<void(RankState)> move = {};
+    std::function<void(rank::RankState)> move = {};
 };
 
 Way way_by_messages(PlanTransition& transition, const RunningPlan& running) {
-    const Job& job = running.job;
+    const setup::Job& job = running.job;
     return {.moved_bytes = transition.moved_bytes(job),
             .kept_bytes = transition.kept_bytes(job),
-            .move = [&running, &job, &transition](RankState state) {
-                RankTrainer& trainer = *running.trainer;
-                const StatePlace place = trainer.state_place();
-                if (job.config.policy.move == MoveWay::stop)
+            .move = [&running, &job, &transition](rank::RankState state) {
+                rank::RankTrainer& trainer = *running.trainer;
+                const rank::StatePlace place = trainer.state_place();
+                if (job.config.policy.move == config::MoveWay::stop)
                     return move_state(std::move(state), place, std::move(transition.moves), job.dtype,
                                       running.mover);
                 trainer.await(move_values_first(std::move(state), place, std::move(transition.moves), job.dtype,
@@ -42,22 +42,22 @@ Way way_by_messages(PlanTransition& transition, const RunningPlan& running) {
 }
 
 Way way_by_twins(PlanTransition& transition, const RunningPlan& running) {
-    const TwinMoves& moves = transition.twin_moves;
-    const Job& job = running.job;
+    const rank::TwinMoves& moves = transition.twin_moves;
+    const setup::Job& job = running.job;
     return {.moved_bytes = bytes_of_state(moves.values.elements(), moves.moments.elements(), job),
             .kept_bytes =
                 bytes_of_state(moves.values.stay.elements_kept(), moves.moments.stay.elements_kept(), job),
-            .move = [&running, &job, &moves](RankState state) {
+            .move = [&running, &job, &moves](rank::RankState state) {
                 const int node = running.nodes.at(static_cast<std::size_t>(running.session.rank()));
                 move_state_by_twins(std::move(state), running.trainer->state_place(), moves, job.dtype,
                                     {.group = running.mover, .node = node, .memory = *running.twin});
             }};
 }
 
-std::size_t held_elements(const std::vector<HeldTensor>& tensors) {
+std::size_t held_elements(const std::vector<layout::HeldTensor>& tensors) {
     std::size_t sum = 0;
-    for (const HeldTensor& tensor : tensors) {
-        for (const Slice& slice : tensor.slices) sum += slice.box.size();
+    for (const layout::HeldTensor& tensor : tensors) {
+        for (const layout::Slice& slice : tensor.slices) sum += slice.box.size();
     }
     return sum;
 }
@@ -66,7 +66,7 @@ std::size_t held_elements(const std::vector<HeldTensor>& tensors) {
 void load(const std::filesystem::path& checkpoint, const RunningPlan& running) {
     running.control.never_give_up();
     agree(running.control, [&] {
-        const StoredModel stored = StoredModel::open(checkpoint);
+        const checkpoint::StoredModel stored = checkpoint::StoredModel::open(checkpoint);
         running.trainer->fill({.stored = &stored, .resumes = true});
     });
     limit_patience(running);
@@ -74,44 +74,45 @@ void load(const std::filesystem::path& checkpoint, const RunningPlan& running) {
 
 // Every rank reads what it will hold from the checkpoint that all have saved, whatever it held before.
 Way way_by_disk(PlanTransition& transition, const RunningPlan& running) {
-    const PlanState& to = transition.to;
-    const std::vector<HeldTensor> updated = updated_tensors(to.plan, to.gradients);
+    const setup::PlanState& to = transition.to;
+    const std::vector<layout::HeldTensor> updated = rank::updated_tensors(to.plan, to.gradients);
     return {
         .moved_bytes = bytes_of_state(held_elements(to.gradients.tensors), held_elements(updated), running.job),
         .kept_bytes = 0,
-        .move = [&running, place = running.save()](const RankState&) { load(place, running); }};
+        .move = [&running, place = running.save()](const rank::RankState&) { load(place, running); }};
 }
 
 Way way_to(PlanTransition& transition, const RunningPlan& running) {
     switch (running.job.config.policy.move) {
-        case MoveWay::stop:
-        case MoveWay::overlap:
+        case config::MoveWay::stop:
+        case config::MoveWay::overlap:
             return way_by_messages(transition, running);
-        case MoveWay::twins:
+        case config::MoveWay::twins:
             return way_by_twins(transition, running);
-        case MoveWay::restart:
+        case config::MoveWay::restart:
             return way_by_disk(transition, running);
     }
     throw BugError("unknown way to move");
 }
 
 // What is left of a plan whose memory and groups are given back.
-RankState leave_plan(const RunningPlan& running) {
-    RankState state = running.trainer->take_state();
+rank::RankState leave_plan(const RunningPlan& running) {
+    rank::RankState state = running.trainer->take_state();
     running.trainer.reset();
-    if (running.job.config.policy.move == MoveWay::restart) return {};
+    if (running.job.config.policy.move == config::MoveWay::restart) return {};
     return state;
 }
 
-double slowest(Communicator& control, double seconds) {
+double slowest(comm::Communicator& control, double seconds) {
     const std::vector<double> all = gather_all(control, std::array{seconds});
     return *std::ranges::max_element(all);
 }
 
 }  // namespace
 
-std::unique_ptr<NodeMemory> make_twin(MoveWay way, const Session& session, Patience patience) {
-    if (way != MoveWay::twins) return nullptr;
+std::unique_ptr<comm::NodeMemory> make_twin(config::MoveWay way, const comm::Session& session,
+                                            device::Patience patience) {
+    if (way != config::MoveWay::twins) return nullptr;
     const std::vector<int>& nodes = session.nodes();
     std::vector<int> ranks;
     for (int rank = 0; rank < session.size(); ++rank) {
@@ -122,10 +123,10 @@ std::unique_ptr<NodeMemory> make_twin(MoveWay way, const Session& session, Patie
 
 // A rank that has nothing to do has nobody to wait for.
 void limit_patience(const RunningPlan& running) {
-    const RunConfig& config = running.job.config;
-    std::vector<Communicator*> lasting{&running.control, &running.mover};
+    const config::RunConfig& config = running.job.config;
+    std::vector<comm::Communicator*> lasting{&running.control, &running.mover};
     if (running.twin != nullptr) lasting.push_back(&running.twin->group());
-    for (Communicator* const group : lasting) {
+    for (comm::Communicator* const group : lasting) {
         if (running.current.plan.team_of(running.session.rank()) < 0) {
             group->never_give_up();
         } else {
@@ -135,34 +136,35 @@ void limit_patience(const RunningPlan& running) {
 }
 
 void start_trainer(const RunningPlan& running) {
-    const Job& job = running.job;
-    const PlanState& current = running.current;
+    const setup::Job& job = running.job;
+    const setup::PlanState& current = running.current;
     limit_patience(running);
     const int rank = running.session.rank();
-    Stream stream = make_stream(job.config.precision.device, running.threads, kernel_seconds_of(job, rank));
-    const GroupWiring wiring = wiring_for(stream, running.road, running.watchdog);
-    RankGroups groups = make_groups(running.session, current.plan, current.gradients.buckets, wiring);
+    device::Stream stream =
+        rank::make_stream(job.config.precision.device, running.threads, kernel_seconds_of(job, rank));
+    const rank::GroupWiring wiring = wiring_for(stream, running.road, running.watchdog);
+    rank::RankGroups groups = make_groups(running.session, current.plan, current.gradients.buckets, wiring);
     running.trainer.emplace(
         job, current,
-        TrainingRank{
+        rank::TrainingRank{
             .number = rank, .stream = std::move(stream), .trace = running.trace, .stopping = running.stopping},
         std::move(groups));
 }
 
-PlanChange switch_to(PlanTransition& transition, const RunningPlan& running) {
-    const double begin = now_seconds();
-    PlanChange change{.from = hash_of(running.current.plan), .to = hash_of(transition.to.plan)};
+records::PlanChange switch_to(PlanTransition& transition, const RunningPlan& running) {
+    const double begin = device::now_seconds();
+    records::PlanChange change{.from = hash_of(running.current.plan), .to = hash_of(transition.to.plan)};
     running.watchdog.ask([] { return "moves to another plan"; });
     const Way way = way_to(transition, running);
     change.moved_bytes = way.moved_bytes;
     change.kept_bytes = way.kept_bytes;
-    RankState state = leave_plan(running);
+    rank::RankState state = leave_plan(running);
     apply(transition, running.current);
     start_trainer(running);
     way.move(std::move(state));
     running.watchdog.ask([&trainer = *running.trainer] { return trainer.position(); });
-    change.seconds = slowest(running.control, now_seconds() - begin);
+    change.seconds = slowest(running.control, device::now_seconds() - begin);
     return change;
 }
 
-}  // namespace trireme
+}  // namespace trireme::adapt

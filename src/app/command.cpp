@@ -159,7 +159,7 @@ std::vector<std::vector<Setting>> stack(const SplitLine& line, const std::vector
 }
 
 // With `--resume auto` the first start uses --init, and later starts resume.
-void refuse_init_beside_resume(const SplitLine& line, const RunConfig& config) {
+void refuse_init_beside_resume(const SplitLine& line, const config::RunConfig& config) {
     const bool has_init = std::ranges::find(line.settings, "init", &Setting::name) != line.settings.end();
     if (!has_init || config.model.init == "random" || config.run.resume == "auto") return;
     throw ConfigError(cat("--init ", config.model.init, " has no effect, because --resume ", config.run.resume,
@@ -167,12 +167,12 @@ void refuse_init_beside_resume(const SplitLine& line, const RunConfig& config) {
 }
 
 // The same on top of the options in the checkpoint that is resumed.
-void stack_resumed(const SplitLine& line, const std::vector<OptionGroup>& groups, RunConfig& config) {
+void stack_resumed(const SplitLine& line, const std::vector<OptionGroup>& groups, config::RunConfig& config) {
     const std::vector<std::vector<Setting>> places = stack(line, groups);
-    const std::optional<SavedOptions> saved = saved_options(config.run);
+    const std::optional<config::SavedOptions> saved = run::saved_options(config.run);
     if (!saved) return;
     refuse_init_beside_resume(line, config);
-    ResumedOptions resumed{.saved = *saved, .given = {}, .changes = {}};
+    config::ResumedOptions resumed{.saved = *saved, .given = {}, .changes = {}};
     for (const std::vector<Setting>& place : places)
         for (const Setting& setting : place) resumed.given.insert(setting.name);
     set_all(settings_to_take(*saved, resumed.given, groups), groups);
@@ -207,7 +207,7 @@ Command train_command(Words words) {
 
 // Options of `train` may come from config files; those of `plan` alone may not.
 Command plan_command(Words words) {
-    PlanConfig config;
+    tools::PlanConfig config;
     const std::vector<OptionGroup> of_train = train_options(config.run);
     const OptionGroup of_plan = plan_options(config);
     std::string last_file;
@@ -218,7 +218,7 @@ Command plan_command(Words words) {
     refuse_positional("plan", line);
     stack(line, of_train);
     set_all(line.settings, {of_plan});
-    if (config.run.costs.network == NetworkKind::free)
+    if (config.run.costs.network == config::NetworkKind::free)
         throw ConfigError(
             "--network free is for simulated runs, and a plan is counted in costs; give send=0 in --cost");
     check_needs(of_train);
@@ -227,8 +227,8 @@ Command plan_command(Words words) {
 
 // Options of `train` may come from config files here, too. They are checked as there, and handed on.
 Command simulate_command(Words words) {
-    SimulateConfig config;
-    RunConfig run;
+    tools::SimulateConfig config;
+    config::RunConfig run;
     const std::vector<OptionGroup> of_train = train_options(run);
     const OptionGroup of_simulate = simulate_options(config);
     std::string last_file;
@@ -240,10 +240,10 @@ Command simulate_command(Words words) {
     stack_resumed(line, of_train, run);
     set_all(line.settings, {of_simulate});
     config.cluster = run.costs.cluster;
-    config.is_network_free = run.costs.network == NetworkKind::free;
+    config.is_network_free = run.costs.network == config::NetworkKind::free;
     check_simulate_options(config);
-    if (config.ranks > 0) fit_resumed_layout(run, config.ranks);
-    if (!config.does_math) run.precision.device = DeviceKind::ghost;
+    if (config.ranks > 0) setup::fit_resumed_layout(run, config.ranks);
+    if (!config.does_math) run.precision.device = config::DeviceKind::ghost;
     check_needs(of_train);
     check_train_options(run);
     config.train_options = config_text(config_title, of_train);
@@ -299,9 +299,9 @@ bool needs_session(Words arguments) {
     return name == "train" || name == "evaluate" || name == "profile" || name == "doctor";
 }
 
-void fit_to_ranks(RunConfig& config, int ranks) {
-    fit_resumed_layout(config, ranks);
-    fit_default_batch(config, ranks);
+void fit_to_ranks(config::RunConfig& config, int ranks) {
+    setup::fit_resumed_layout(config, ranks);
+    setup::fit_default_batch(config, ranks);
     const std::vector<OptionGroup> options = train_options(config);
     config.resolved = config_text(config_title, options);
     config.options = {values_to_save(options), ranks};

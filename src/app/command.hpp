@@ -19,11 +19,12 @@ struct ShowText {  // --help, --version
     std::string text;
 };
 struct TrainCommand {
-    RunConfig config;
+    config::RunConfig config;
     bool dump_config = false;  // print config.resolved instead of training
 };
-using Command = std::variant<ShowText, TrainCommand, EvaluateConfig, PlanConfig, SimulateConfig, ProfileCommand,
-                             DoctorConfig, PrepareConfig, ConvertConfig, InspectConfig, ReportConfig>;
+using Command = std::variant<ShowText, TrainCommand, config::EvaluateConfig, tools::PlanConfig,
+                             tools::SimulateConfig, ProfileCommand, tools::DoctorConfig, tools::PrepareConfig,
+                             tools::ConvertConfig, InspectConfig, ReportConfig>;
 
 // True for the commands that every rank of an MPI job runs; asking for their help is none.
 bool needs_session(std::span<const char* const> arguments);
@@ -33,6 +34,6 @@ bool needs_session(std::span<const char* const> arguments);
 Command parse_command_line(std::span<const char* const> arguments, const std::string& mpi);
 
 // Sets what the options leave to the number of ranks, also in config.resolved.
-void fit_to_ranks(RunConfig& config, int ranks);
+void fit_to_ranks(config::RunConfig& config, int ranks);
 
 }  // namespace trireme::app

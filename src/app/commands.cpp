@@ -83,7 +83,7 @@ std::vector<GroupHelp> filtered(std::vector<GroupHelp> groups, Predicate keeps) 
 }
 
 std::vector<GroupHelp> train_groups() {
-    RunConfig config;
+    config::RunConfig config;
     std::vector<OptionGroup> groups = train_options(config);
     std::string file;
     bool dump = false;
@@ -107,7 +107,7 @@ CommandHelp train_help() {
 }
 
 CommandHelp evaluate_help() {
-    EvaluateConfig config;
+    config::EvaluateConfig config;
     return {.name = "evaluate",
             .summary = "evaluate a stored model on a corpus",
             .usages = {"evaluate --resume PATH --corpus FILE.h5 [options]",
@@ -127,7 +127,7 @@ std::vector<GroupHelp> with_cluster_options(std::vector<GroupHelp> own, Names na
 }
 
 CommandHelp plan_help() {
-    PlanConfig config;
+    tools::PlanConfig config;
     return {.name = "plan",
             .summary = "show what a run would do and need, without starting it",
             .usages = {"plan [options]"},
@@ -140,7 +140,7 @@ CommandHelp plan_help() {
 }
 
 CommandHelp simulate_help() {
-    SimulateConfig config;
+    tools::SimulateConfig config;
     return {.name = "simulate",
             .summary = "train in simulated time, on a cluster described in a file",
             .usages = {"simulate --cluster FILE.json --ranks N --corpus FILE.h5 --steps N [options]"},
@@ -167,7 +167,7 @@ CommandHelp profile_help() {
 }
 
 CommandHelp prepare_help() {
-    PrepareConfig config;
+    tools::PrepareConfig config;
     return {.name = "prepare",
             .summary = "make a corpus from text, token ids, questions or images",
             .usages = {"prepare INPUT... --output FILE.h5 [options]",
@@ -179,7 +179,7 @@ CommandHelp prepare_help() {
 }
 
 CommandHelp convert_help() {
-    ConvertConfig config;
+    tools::ConvertConfig config;
     return {
         .name = "convert",
         .summary = "convert Hugging Face models to checkpoints, and back",
@@ -209,7 +209,7 @@ CommandHelp inspect_help() {
 }
 
 CommandHelp doctor_help() {
-    DoctorConfig config;
+    tools::DoctorConfig config;
     return {.name = "doctor",
             .summary = "check what works on this machine and what is missing",
             .usages = {"doctor [options]", "mpirun -n RANKS trireme doctor ...     or srun, in a job"},

@@ -50,25 +50,25 @@ int finish_output(int code) {
 }
 
 void carry_out(const ShowText& command) { std::cout << command.text; }
-void carry_out(const PlanConfig& config) { show_plan(config, std::cout); }
-void carry_out(SimulateConfig config) {
+void carry_out(const tools::PlanConfig& config) { show_plan(config, std::cout); }
+void carry_out(tools::SimulateConfig config) {
     config.search_path = search_path();
     simulate(config);
 }
-void carry_out(const PrepareConfig& config) { prepare(config, std::cout); }
-void carry_out(const ConvertConfig& config) { convert(config, std::cout); }
-void carry_out(const InspectConfig& config) { inspect(config.file, config.verify, std::cout); }
+void carry_out(const tools::PrepareConfig& config) { prepare(config, std::cout); }
+void carry_out(const tools::ConvertConfig& config) { convert(config, std::cout); }
+void carry_out(const InspectConfig& config) { tools::inspect(config.file, config.verify, std::cout); }
 void carry_out(const ReportConfig& config) {
-    write_report(config.run_directory, config.output);
+    report::write_report(config.run_directory, config.output);
     std::cout << "the report is " << config.output << '\n';
 }
 [[noreturn]] void refuse_alone() {
     throw BugError("a command of all ranks was started outside of an MPI session");
 }
 void carry_out(const TrainCommand&) { refuse_alone(); }
-void carry_out(const EvaluateConfig&) { refuse_alone(); }
+void carry_out(const config::EvaluateConfig&) { refuse_alone(); }
 void carry_out(const ProfileCommand&) { refuse_alone(); }
-void carry_out(const DoctorConfig&) { refuse_alone(); }
+void carry_out(const tools::DoctorConfig&) { refuse_alone(); }
 
 // The command of this rank, or why its command line has none, for all ranks to end together.
 class ParsedLine {
@@ -82,7 +82,9 @@ public:
     }
 
     bool has_failed() const { return failure_ != nullptr; }
-    double stall_seconds() const { return command_ ? app::stall_seconds(*command_) : Patience{}.stall_seconds; }
+    double stall_seconds() const {
+        return command_ ? app::stall_seconds(*command_) : device::Patience{}.stall_seconds;
+    }
     Command& command() {
         if (failure_) std::rethrow_exception(failure_);
         return *command_;
@@ -129,46 +131,47 @@ int run_alone(ParsedLine& line) {
 
 // What a process knows before it joins the others.
 struct Arrival {
-    Surroundings process;            // MPI libraries add words of their own to the environment
-    StopSignals* signals = nullptr;  // of what can go on another time
+    Surroundings process;                    // MPI libraries add words of their own to the environment
+    device::StopSignals* signals = nullptr;  // of what can go on another time
 };
 
-ExitCode carry_out(TrainCommand& command, Session& session, const Arrival& arrival) {
+ExitCode carry_out(TrainCommand& command, comm::Session& session, const Arrival& arrival) {
     if (!command.dump_config) {
         command.config.job = arrival.process.job;
         fit_to_ranks(command.config, session.size());
-        const Ending ending = train(command.config, session, arrival.signals);
-        return ending == Ending::done ? ExitCode::done : ExitCode::stopped;
+        const run::Ending ending = run::train(command.config, session, arrival.signals);
+        return ending == run::Ending::done ? ExitCode::done : ExitCode::stopped;
     }
     if (session.rank() == 0) std::cout << command.config.resolved;
     return ExitCode::done;
 }
 
-ExitCode carry_out(EvaluateConfig& config, Session& session, const Arrival& arrival) {
+ExitCode carry_out(config::EvaluateConfig& config, comm::Session& session, const Arrival& arrival) {
     config.run.job = arrival.process.job;
-    evaluate(config, session);
+    run::evaluate(config, session);
     return ExitCode::done;
 }
 
-ExitCode carry_out(ProfileCommand& command, Session& session, const Arrival& arrival) {
+ExitCode carry_out(ProfileCommand& command, comm::Session& session, const Arrival& arrival) {
     command.run.job = arrival.process.job;
     measure(command, session, std::cout);
     return ExitCode::done;
 }
 
 // Simulated ranks share one process and its command line, and are not compared.
-ExitCode take_part(ParsedLine& line, Session& session, const Arrival& arrival) {
-    if (!is_simulated) agree_on_start(session, [&] { return start_facts(line.command()); });
+ExitCode take_part(ParsedLine& line, comm::Session& session, const Arrival& arrival) {
+    if (!is_simulated) setup::agree_on_start(session, [&] { return start_facts(line.command()); });
     Command& wanted = line.command();
     if (auto* command = std::get_if<TrainCommand>(&wanted)) return carry_out(*command, session, arrival);
-    if (auto* config = std::get_if<EvaluateConfig>(&wanted)) return carry_out(*config, session, arrival);
+    if (auto* config = std::get_if<config::EvaluateConfig>(&wanted))
+        return carry_out(*config, session, arrival);
     if (auto* command = std::get_if<ProfileCommand>(&wanted)) return carry_out(*command, session, arrival);
-    return examine(std::get<DoctorConfig>(wanted), arrival.process, session, std::cout);
+    return examine(std::get<tools::DoctorConfig>(wanted), arrival.process, session, std::cout);
 }
 
 // What the user can fix is mostly found by all ranks together: rank 0 speaks, and all leave in order. Anything
 // else may have happened here alone: this rank speaks, and takes the others with it.
-int leave(const Failure& failure, const Session& session, Departure& departure) {
+int leave(const Failure& failure, const comm::Session& session, rank::Departure& departure) {
     const int code = static_cast<int>(failure.code);
     const bool is_joint = failure.code == ExitCode::config && departure.is_joint();
     if (!is_joint) {
@@ -179,8 +182,8 @@ int leave(const Failure& failure, const Session& session, Departure& departure) 
     return code;
 }
 
-int run_in_session(ParsedLine& line, Session& session, const Arrival& arrival) {
-    Departure departure(session);
+int run_in_session(ParsedLine& line, comm::Session& session, const Arrival& arrival) {
+    rank::Departure departure(session);
     try {
         return static_cast<int>(take_part(line, session, arrival));
     } catch (...) {
@@ -217,8 +220,8 @@ int run(int argc, char** argv) {
     ParsedLine line(words);
     const bool joins = needs_session(words) || (line.has_failed() && is_one_of_several());
     if (!joins) return run_alone(line);
-    std::signal(SIGPIPE, SIG_IGN);       // a closed console fails its writes and does not end the ranks
-    std::optional<StopSignals> signals;  // of what can go on another time
+    std::signal(SIGPIPE, SIG_IGN);               // a closed console fails its writes and does not end the ranks
+    std::optional<device::StopSignals> signals;  // of what can go on another time
     if (is_command("train", words) && !is_simulated) signals.emplace();
     try {
         check_processor(build_facts());
@@ -226,7 +229,7 @@ int run(int argc, char** argv) {
         if (is_command("doctor", words)) warn_of_no_meeting(process.start, std::cerr);
         std::optional<StartWatch> watch;
         if (!is_simulated) watch.emplace(line.stall_seconds());
-        Session session(argc, argv, line.stall_seconds());
+        comm::Session session(argc, argv, line.stall_seconds());
         watch.reset();
         if (session.size() > 1) have_kernels_loaded_at_start();
         if (signals) signals->take_back();

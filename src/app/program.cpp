@@ -50,9 +50,9 @@ struct NamedOptions {
 };
 
 NamedOptions options_of(TrainCommand& command) { return {"train", train_options(command.config)}; }
-NamedOptions options_of(EvaluateConfig& config) { return {"evaluate", evaluate_options(config)}; }
+NamedOptions options_of(config::EvaluateConfig& config) { return {"evaluate", evaluate_options(config)}; }
 NamedOptions options_of(ProfileCommand& command) { return {"profile", profile_options(command)}; }
-NamedOptions options_of(DoctorConfig& config) { return {"doctor", doctor_options(config)}; }
+NamedOptions options_of(tools::DoctorConfig& config) { return {"doctor", doctor_options(config)}; }
 template <class Other>
 NamedOptions options_of(Other&) {
     throw BugError("a command that one process runs has no facts to compare");
@@ -126,10 +126,11 @@ void warn_of_no_meeting(const Start& start, std::ostream& out) {
         << std::flush;
 }
 
-std::vector<Fact> start_facts(Command command) {
+std::vector<comm::Fact> start_facts(Command command) {
     const NamedOptions options = std::visit([](auto& wanted) { return options_of(wanted); }, command);
-    std::vector<Fact> facts{{"the command", options.command}};
-    if (!std::holds_alternative<DoctorConfig>(command)) facts.push_back({"the source version", version()});
+    std::vector<comm::Fact> facts{{"the command", options.command}};
+    if (!std::holds_alternative<tools::DoctorConfig>(command))
+        facts.push_back({"the source version", version()});
     for (const OptionGroup& group : options.groups) {
         for (const Option& option : group.options) {
             if (may_differ(option.words.name)) continue;
@@ -143,8 +144,9 @@ std::vector<Fact> start_facts(Command command) {
 
 double stall_seconds(const Command& command) {
     if (const auto* train = std::get_if<TrainCommand>(&command)) return train->config.run.stall_timeout;
-    if (const auto* evaluate = std::get_if<EvaluateConfig>(&command)) return evaluate->run.run.stall_timeout;
-    return RunOptions{}.stall_timeout;
+    if (const auto* evaluate = std::get_if<config::EvaluateConfig>(&command))
+        return evaluate->run.run.stall_timeout;
+    return config::RunOptions{}.stall_timeout;
 }
 
 StartWatch::StartWatch(double stall_seconds) {

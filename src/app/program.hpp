@@ -46,7 +46,7 @@ void warn_of_no_meeting(const Start& start, std::ostream& out);
 // The command, the version of the sources, and every option in the form that it is read in, except --run-dir
 // (the checkpoint found there is compared later) and --threads (nodes may differ). `doctor` reports different
 // versions itself.
-std::vector<Fact> start_facts(Command command);
+std::vector<comm::Fact> start_facts(Command command);
 
 // The value of --stall-timeout, or its default where the command has no such option.
 double stall_seconds(const Command& command);

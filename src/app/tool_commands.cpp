@@ -16,44 +16,44 @@
 namespace trireme::app {
 namespace {
 
-std::string shown(const Forecast& forecast, PlanFormat format) {
+std::string shown(const tools::Forecast& forecast, tools::PlanFormat format) {
     switch (format) {
-        case PlanFormat::text:
+        case tools::PlanFormat::text:
             return text_of(forecast);
-        case PlanFormat::json:
+        case tools::PlanFormat::json:
             return json_of(forecast);
-        case PlanFormat::csv:
+        case tools::PlanFormat::csv:
             return csv_of(forecast);
-        case PlanFormat::svg:
-            return schedule_svg(forecast.timeline, title_of(forecast));
+        case tools::PlanFormat::svg:
+            return report::schedule_svg(forecast.timeline, title_of(forecast));
     }
     throw BugError(cat("a plan in a format without a name: ", static_cast<int>(format)));
 }
 
 // Where work is in flight over the end of a step, the picture has several, and fills the pipeline first.
-std::string title_of(const Compared& one) {
+std::string title_of(const tools::Compared& one) {
     if (one.forecast->plan.training.look_ahead == 0) return one.name;
     return fmt::format("{}, some steps, each {:g} once the pipeline is full", one.name,
                        one.forecast->step.seconds);
 }
 
-std::string picture_of(const std::vector<Compared>& schedules) {
-    std::vector<Timeline> timelines;
-    for (const Compared& one : schedules) {
+std::string picture_of(const std::vector<tools::Compared>& schedules) {
+    std::vector<report::Timeline> timelines;
+    for (const tools::Compared& one : schedules) {
         if (one.forecast) timelines.push_back({title_of(one), one.forecast->timeline});
     }
     return schedules_svg(timelines);
 }
 
-std::string shown(const std::vector<Compared>& schedules, PlanFormat format) {
+std::string shown(const std::vector<tools::Compared>& schedules, tools::PlanFormat format) {
     switch (format) {
-        case PlanFormat::text:
+        case tools::PlanFormat::text:
             return text_of(schedules);
-        case PlanFormat::json:
+        case tools::PlanFormat::json:
             return json_of(schedules);
-        case PlanFormat::csv:
+        case tools::PlanFormat::csv:
             return csv_of(schedules);
-        case PlanFormat::svg:
+        case tools::PlanFormat::svg:
             return picture_of(schedules);
     }
     throw BugError(cat("a comparison in a format without a name: ", static_cast<int>(format)));
@@ -61,19 +61,19 @@ std::string shown(const std::vector<Compared>& schedules, PlanFormat format) {
 
 }  // namespace
 
-ExitCode examine(const DoctorConfig& config, const Surroundings& process, const Session& session,
+ExitCode examine(const tools::DoctorConfig& config, const Surroundings& process, const comm::Session& session,
                  std::ostream& out) {
-    RunConfig run;
+    config::RunConfig run;
     run.job = process.job;
-    const DoctorPlace place{.job = process.job,
-                            .start = process.start,
-                            .search_path = process.search_path,
-                            .session = session,
-                            .threads = threads_of_rank(run, session)};
-    return trireme::examine(config, place, out);
+    const tools::DoctorPlace place{.job = process.job,
+                                   .start = process.start,
+                                   .search_path = process.search_path,
+                                   .session = session,
+                                   .threads = rank::threads_of_rank(run, session)};
+    return trireme::tools::examine(config, place, out);
 }
 
-void show_plan(const PlanConfig& config, std::ostream& out) {
+void show_plan(const tools::PlanConfig& config, std::ostream& out) {
     const bool is_one = config.compare.empty();
     const std::string text =
         is_one ? shown(foresee(config), config.format) : shown(compare(config), config.format);
@@ -90,8 +90,8 @@ void show_plan(const PlanConfig& config, std::ostream& out) {
     if (!file) throw ResourceError(cat(config.output, " could not be written; is the disk full?"));
 }
 
-void measure(const ProfileCommand& command, const Session& session, std::ostream& out) {
-    const Specimen specimen(measured_on(command.run, session));
+void measure(const ProfileCommand& command, const comm::Session& session, std::ostream& out) {
+    const rank::Specimen specimen(rank::measured_on(command.run, session));
     profile(command.profile,
             {.model = specimen.model(),
              .batch = specimen.batch(),

@@ -18,23 +18,23 @@ struct Surroundings {
 };
 
 // Collective over all ranks; rank 0 alone writes to `out`: see tools/doctor.hpp.
-ExitCode examine(const DoctorConfig& config, const Surroundings& process, const Session& session,
+ExitCode examine(const tools::DoctorConfig& config, const Surroundings& process, const comm::Session& session,
                  std::ostream& out);
 
 // To the output that is named, or else to `out`. Throws ConfigError where the options make no plan and where
 // the output cannot be made; ResourceError when the disk is full.
-void show_plan(const PlanConfig& config, std::ostream& out);
+void show_plan(const tools::PlanConfig& config, std::ostream& out);
 
 // `trireme profile`: measures what a layer of a run would cost.
 struct ProfileCommand {
-    RunConfig run;  // of which `batch` samples make the micro-batch
-    ProfileConfig profile;
+    config::RunConfig run;  // of which `batch` samples make the micro-batch
+    tools::ProfileConfig profile;
 
     ProfileCommand() { run.run.batch = 1; }
 };
 
 // Collective over all ranks; rank 0 alone writes to `out`. Throws ConfigError where options make no model or
 // micro-batch, and where the output cannot be made.
-void measure(const ProfileCommand& command, const Session& session, std::ostream& out);
+void measure(const ProfileCommand& command, const comm::Session& session, std::ostream& out);
 
 }  // namespace trireme::app

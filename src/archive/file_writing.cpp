@@ -10,7 +10,7 @@
 #include "trireme/archive/listing.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::archive {
 namespace fs = std::filesystem;
 namespace {
 
@@ -87,4 +87,4 @@ void sync_to_disk(const std::filesystem::path& path) {
     if (!synced && code != EINVAL) refuse_to_write(path, code);
 }
 
-}  // namespace trireme
+}  // namespace trireme::archive

@@ -6,7 +6,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::archive {
 
 // `.NAME.partial-XXXXXXXX` beside `path`; another one on every call, as processes of several machines may write
 // to one disk.
@@ -29,4 +29,4 @@ std::filesystem::path whole_path(const std::filesystem::path& path);
 // All that was written to the file, or the folder's names, are on the disk. Throws as refuse_to_write() does.
 void sync_to_disk(const std::filesystem::path& path);
 
-}  // namespace trireme
+}  // namespace trireme::archive

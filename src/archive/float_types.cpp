@@ -8,7 +8,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::archive {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "files hold little-endian numbers");
@@ -130,4 +130,4 @@ void convert_floats(StoredType from, std::span<const std::byte> in, StoredType t
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::archive

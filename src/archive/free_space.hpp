@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-namespace trireme::hdf5 {
+namespace trireme::archive::hdf5 {
 
 inline constexpr std::string_view free_space =
     "check the free space of the output's folder, then run the command again";
 
-}  // namespace trireme::hdf5
+}  // namespace trireme::archive::hdf5

@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-namespace trireme::hdf5 {
+namespace trireme::archive::hdf5 {
 
 static_assert(std::is_same_v<Id, hid_t> && std::is_same_v<Status, herr_t> && no_id == H5I_INVALID_HID);
 
@@ -36,4 +36,4 @@ std::string reason() {
     return system_message(text);
 }
 
-}  // namespace trireme::hdf5
+}  // namespace trireme::archive::hdf5

@@ -7,7 +7,7 @@
 
 #include "archive/free_space.hpp"
 
-namespace trireme::hdf5 {
+namespace trireme::archive::hdf5 {
 namespace {
 
 hid_t file_type(StoredType type) {
@@ -133,4 +133,4 @@ void create_virtual_array(Id file, const std::string& name, StoredType type,
     create_dataset(file, name, type, space, create);
 }
 
-}  // namespace trireme::hdf5
+}  // namespace trireme::archive::hdf5

@@ -8,7 +8,7 @@
 #include "archive/free_space.hpp"
 #include "trireme/archive/hdf5_file.hpp"
 
-namespace trireme::hdf5 {
+namespace trireme::archive::hdf5 {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "sums and files hold little-endian bytes");
@@ -153,4 +153,4 @@ void DatasetReader::read_raw(hid_t memory_type, std::uint64_t first, std::uint64
                             what, make_again);
 }
 
-}  // namespace trireme::hdf5
+}  // namespace trireme::archive::hdf5

@@ -10,7 +10,7 @@
 #include "archive/free_space.hpp"
 #include "trireme/archive/positioned_file.hpp"
 
-namespace trireme::hdf5 {
+namespace trireme::archive::hdf5 {
 namespace {
 
 // Texts of a fixed length lie in the object's header, which carries a checksum. Those of variable length lie in
@@ -190,4 +190,4 @@ std::vector<std::uint64_t> read_numbers(hid_t object, const std::string& name) {
     return values;
 }
 
-}  // namespace trireme::hdf5
+}  // namespace trireme::archive::hdf5

@@ -13,7 +13,7 @@
 #include "trireme/archive/hdf5_file.hpp"
 #include "trireme/archive/listing.hpp"
 
-namespace trireme::hdf5 {
+namespace trireme::archive::hdf5 {
 namespace {
 
 constexpr std::array<const char*, 2> folders_of_memory{"/dev/shm", "/tmp"};
@@ -96,4 +96,4 @@ std::string Imprint::bytes() const {
     return all;
 }
 
-}  // namespace trireme::hdf5
+}  // namespace trireme::archive::hdf5

@@ -9,7 +9,7 @@
 #include "trireme/archive/hdf5_file.hpp"
 #include "trireme/archive/positioned_file.hpp"
 
-namespace trireme::hdf5 {
+namespace trireme::archive::hdf5 {
 namespace {
 
 void create_empty(const std::filesystem::path& path) {
@@ -42,4 +42,4 @@ void ReservedFile::close() {
                                 "\"; check the free space and health of its disk"));
 }
 
-}  // namespace trireme::hdf5
+}  // namespace trireme::archive::hdf5

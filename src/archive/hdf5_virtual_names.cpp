@@ -8,7 +8,7 @@
 
 #include "trireme/archive/hdf5_imprint.hpp"
 
-namespace trireme::hdf5 {
+namespace trireme::archive::hdf5 {
 namespace {
 
 constexpr std::string_view heap_signature{"GCOL\1\0\0\0", 8};
@@ -118,4 +118,4 @@ void rename_virtual_sources(std::string& bytes, std::string_view before, std::st
     if (count != wanted) throw BugError(cat("of ", wanted, " names ", count, " are of virtual datasets"));
 }
 
-}  // namespace trireme::hdf5
+}  // namespace trireme::archive::hdf5

@@ -7,7 +7,7 @@
 #include "archive/file_writing.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::archive {
 namespace fs = std::filesystem;
 
 std::vector<std::string> names_in(const fs::path& folder) {
@@ -47,4 +47,4 @@ std::string random_digits(int count) {
     return text;
 }
 
-}  // namespace trireme
+}  // namespace trireme::archive

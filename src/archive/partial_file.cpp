@@ -9,7 +9,7 @@
 #include "archive/file_writing.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::archive {
 namespace fs = std::filesystem;
 namespace {
 
@@ -72,4 +72,4 @@ void PartialFile::keep(std::uint64_t bytes) {
     sync_to_disk(folder_of(final_));
 }
 
-}  // namespace trireme
+}  // namespace trireme::archive

@@ -10,7 +10,7 @@
 #include "archive/file_writing.hpp"
 #include "trireme/archive/listing.hpp"
 
-namespace trireme {
+namespace trireme::archive {
 namespace fs = std::filesystem;
 namespace {
 
@@ -181,4 +181,4 @@ void write_whole_file(const fs::path& path, std::string_view bytes) {
     sync_to_disk(final.parent_path());
 }
 
-}  // namespace trireme
+}  // namespace trireme::archive

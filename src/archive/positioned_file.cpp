@@ -11,7 +11,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/regular_file.hpp"
 
-namespace trireme {
+namespace trireme::archive {
 namespace fs = std::filesystem;
 namespace {
 
@@ -63,4 +63,4 @@ void PositionedFile::read(std::uint64_t first, std::span<std::byte> out) const {
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::archive

@@ -5,7 +5,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::archive {
 namespace {
 
 struct TypeFacts {
@@ -42,4 +42,4 @@ std::optional<StoredType> stored_type_named(std::string_view name) {
     return static_cast<StoredType>(at - types.begin());
 }
 
-}  // namespace trireme
+}  // namespace trireme::archive

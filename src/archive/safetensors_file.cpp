@@ -4,7 +4,7 @@
 #include "trireme/archive/safetensors.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::archive {
 
 struct SafetensorsFile::Storage {
     PositionedFile file;
@@ -41,4 +41,4 @@ void SafetensorsFile::read(const StoredTensor& tensor, std::uint64_t first, std:
     storage_->file.read(storage_->data_begin + tensor.begin + first, out);
 }
 
-}  // namespace trireme
+}  // namespace trireme::archive

@@ -10,7 +10,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/message_text.hpp"
 
-namespace trireme {
+namespace trireme::archive {
 namespace {
 
 using nlohmann::json;
@@ -255,4 +255,4 @@ std::string lay_out_safetensors(SafetensorsHeader& header) {
     return line;
 }
 
-}  // namespace trireme
+}  // namespace trireme::archive

@@ -9,7 +9,7 @@
 #include "trireme/archive/safetensors.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::archive {
 
 struct SafetensorsWriter::Storage {
     Storage(const std::filesystem::path& path, SafetensorsHeader all)
@@ -74,4 +74,4 @@ void SafetensorsWriter::finish() {
     storage_->partial.keep(storage_->total);
 }
 
-}  // namespace trireme
+}  // namespace trireme::archive

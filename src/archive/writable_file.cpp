@@ -10,7 +10,7 @@
 #include "archive/file_writing.hpp"
 #include "trireme/archive/positioned_file.hpp"
 
-namespace trireme {
+namespace trireme::archive {
 namespace {
 
 // Whether the disk is known to lack room for a file of `bytes`, of which it may hold some already.
@@ -59,4 +59,4 @@ void WritableFile::sync() const {
     if (::fsync(descriptor_) != 0) refuse_to_write(path_, errno);
 }
 
-}  // namespace trireme
+}  // namespace trireme::archive

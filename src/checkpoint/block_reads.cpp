@@ -10,7 +10,7 @@
 #include "trireme/base/sha256.hpp"
 #include "trireme/device/worker.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 namespace {
 
 constexpr std::size_t most_at_once = 16;  // blocks that a thread reads and sums together
@@ -66,11 +66,11 @@ void carry_out(std::vector<BlockRead> reads, int threads) {
     if (reads.empty()) return;
     const std::size_t all = std::min(static_cast<std::size_t>(std::max(threads, 2)), reads.size());
     BlockReads blocks(std::move(reads), all);
-    std::vector<Worker> workers(all - 1);  // which end before what they work at
-    std::vector<Worker::Job> jobs;
-    for (Worker& worker : workers) jobs.push_back(worker.start([&blocks] { blocks.work(); }));
+    std::vector<device::Worker> workers(all - 1);  // which end before what they work at
+    std::vector<device::Worker::Job> jobs;
+    for (device::Worker& worker : workers) jobs.push_back(worker.start([&blocks] { blocks.work(); }));
     blocks.work();
     for (std::size_t w = 0; w < workers.size(); ++w) workers[w].finish(jobs[w]);
 }
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

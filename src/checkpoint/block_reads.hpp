@@ -9,13 +9,13 @@
 
 #include "trireme/checkpoint/part_writer.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 
 class PartReader;
 
 // Some rows of a stored box, and where the columns that are wanted lie in them.
 struct StoredRows {
-    Box box;                           // what is wanted of them, of the whole tensor
+    layout::Box box;                   // what is wanted of them, of the whole tensor
     const std::byte* first = nullptr;  // its first element
     std::size_t stride = 0;            // bytes from one row to the next
 };
@@ -30,7 +30,7 @@ struct BlockRead {
     StateBox box;           // that it is of
     std::size_t first = 0;  // byte of the block where what is wanted begins
     std::size_t stride = 0;
-    Box wanted;                    // of the whole tensor
+    layout::Box wanted;            // of the whole tensor
     const UseRows* use = nullptr;  // called by any of the threads
 };
 
@@ -38,4 +38,4 @@ struct BlockRead {
 // the disk. Throws what reading or using a block throws.
 void carry_out(std::vector<BlockRead> reads, int threads);
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

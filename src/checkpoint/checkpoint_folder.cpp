@@ -7,7 +7,7 @@
 #include "trireme/base/sha256.hpp"
 #include "trireme/model/config_json.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 namespace fs = std::filesystem;
 namespace {
 
@@ -28,7 +28,7 @@ void check_parts(const fs::path& folder, const CheckpointState& state) {
     std::vector<std::string> wanted;
     for (const CheckpointPart& part : state.parts) wanted.push_back(part_file(state.save, part.number));
     std::sort(wanted.begin(), wanted.end());
-    std::vector<std::string> found = names_in(folder);
+    std::vector<std::string> found = archive::names_in(folder);
     std::erase_if(found, [](const std::string& name) { return !name.starts_with(part_prefix); });
     if (found == wanted) return;
     for (const std::string& name : wanted)
@@ -51,7 +51,9 @@ TensorEntry entry_of(const CheckpointTensor& tensor, std::size_t number) {
 
 }  // namespace
 
-void verify_model_file(const fs::path& folder) { hdf5::open_read_only(folder / model_file, copy_again); }
+void verify_model_file(const fs::path& folder) {
+    archive::hdf5::open_read_only(folder / model_file, copy_again);
+}
 
 CheckpointState read_checkpoint_state(const fs::path& folder) {
     const fs::path file = folder / state_file;
@@ -68,7 +70,7 @@ ModelFiles open_checkpoint(const fs::path& folder) {
     const fs::path config = folder / config_file;
     files.place = folder.string();
     files.config_text = read_recorded(config, state.config_sha256);
-    files.config = model_from_config_json(files.config_text, config.string());
+    files.config = model::model_from_config_json(files.config_text, config.string());
     if (!state.tokenizer_sha256.empty())
         files.tokenizer = read_recorded(folder / tokenizer_file, state.tokenizer_sha256);
     if (!state.generation_sha256.empty())
@@ -78,4 +80,4 @@ ModelFiles open_checkpoint(const fs::path& folder) {
     return files;
 }
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

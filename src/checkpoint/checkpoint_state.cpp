@@ -8,7 +8,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/json_text.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 namespace {
 
 using namespace checkpoint_schema;
@@ -28,8 +28,8 @@ Json part_json(const CheckpointPart& part) {
     return {{"part", part.number}, {"boxes", std::move(boxes)}};
 }
 
-StoredType type_named(const Json& name) {
-    const auto type = stored_type_named(name.get<std::string>());
+archive::StoredType type_named(const Json& name) {
+    const auto type = archive::stored_type_named(name.get<std::string>());
     if (!type || !is_float(*type)) throw ConfigError("names a type that holds no weights");
     return *type;
 }
@@ -59,12 +59,12 @@ CheckpointTensor tensor_of(const Json& json) {
     std::size_t size = 0;
     const bool fits =
         !__builtin_mul_overflow(tensor.rows, tensor.columns, &size) && size == bytes / sizeof(double);
-    const bool is_stored = tensor.type == StoredType::f32 || tensor.type == StoredType::f64;
+    const bool is_stored = tensor.type == archive::StoredType::f32 || tensor.type == archive::StoredType::f64;
     if (!fits || !is_stored) throw ConfigError(cat("contradicts itself about ", tensor.name));
     return tensor;
 }
 
-bool is_within(Range range, std::size_t size) {
+bool is_within(layout::Range range, std::size_t size) {
     return range.begin <= size && range.count <= size - range.begin;
 }
 
@@ -72,7 +72,7 @@ CheckpointPart part_of(const Json& json, const std::vector<CheckpointTensor>& te
     CheckpointPart part{.number = count_of(json.at("part"))};
     for (const Json& each : json.at("boxes")) {
         const auto numbers = counts_of<std::array<std::size_t, 5>>(each);
-        const TensorBox held{numbers[0], {{numbers[1], numbers[2]}, {numbers[3], numbers[4]}}};
+        const layout::TensorBox held{numbers[0], {{numbers[1], numbers[2]}, {numbers[3], numbers[4]}}};
         if (held.tensor >= tensors.size() || !is_within(held.box.rows, tensors[held.tensor].rows) ||
             !is_within(held.box.columns, tensors[held.tensor].columns))
             throw ConfigError(cat("puts what no tensor has into part ", part.number));
@@ -84,7 +84,7 @@ CheckpointPart part_of(const Json& json, const std::vector<CheckpointTensor>& te
 void require_all_elements(const CheckpointState& state) {
     std::vector<std::size_t> found(state.tensors.size());
     for (const CheckpointPart& part : state.parts)
-        for (const TensorBox& held : part.boxes) found[held.tensor] += held.box.size();
+        for (const layout::TensorBox& held : part.boxes) found[held.tensor] += held.box.size();
     for (std::size_t t = 0; t < found.size(); ++t) {
         const CheckpointTensor& tensor = state.tensors[t];
         if (found[t] == tensor.rows * tensor.columns) continue;
@@ -126,7 +126,8 @@ const char* name_of(StateField field) {
     throw BugError("unknown field of a state");
 }
 
-CheckpointTensor checkpoint_tensor(const ParameterSpec& whole, StoredType type, StoredType source) {
+CheckpointTensor checkpoint_tensor(const model::ParameterSpec& whole, archive::StoredType type,
+                                   archive::StoredType source) {
     return {.name = whole.name,
             .shape = {whole.shape.begin(), whole.shape.end()},
             .rows = whole.all_rows,
@@ -163,4 +164,4 @@ CheckpointState state_from_json(std::string_view text, const std::string& place)
     throw BugError("a refusal came back");
 }
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

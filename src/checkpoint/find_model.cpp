@@ -11,7 +11,7 @@
 #include "trireme/base/message_text.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 namespace fs = std::filesystem;
 namespace {
 
@@ -22,7 +22,7 @@ constexpr std::string_view wanted =
     "name a checkpoint, a run directory, or a folder with config.json and model.safetensors";
 
 bool is_checkpoint(const fs::path& folder) {
-    const std::vector<std::string> names = names_in(folder);
+    const std::vector<std::string> names = archive::names_in(folder);
     return std::any_of(names.begin(), names.end(), [](const std::string& name) {
         return name == state_file || name.starts_with(part_prefix);
     });
@@ -45,7 +45,7 @@ std::optional<fs::path> newest(const fs::path& folder) {
     if (is_there(folder / latest_file)) return named_by(folder / latest_file);
     std::optional<std::string> last;
     std::error_code ignored;
-    for (const std::string& name : names_in(folder)) {
+    for (const std::string& name : archive::names_in(folder)) {
         const auto step = step_of(name);
         if (step && fs::is_directory(folder / name, ignored) && (!last || *step > *step_of(*last))) last = name;
     }
@@ -134,4 +134,4 @@ fs::path checkpoint_at(const fs::path& path) {
                           "with --init ", path.string()));
 }
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

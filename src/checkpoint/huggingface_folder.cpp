@@ -9,7 +9,7 @@
 #include "trireme/base/message_text.hpp"
 #include "trireme/model/config_json.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 namespace fs = std::filesystem;
 namespace {
 
@@ -41,16 +41,16 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
 }
 
 std::size_t add_file(ModelFiles& model, const fs::path& path) {
-    model.files.push_back(SafetensorsFile::open(path));
+    model.files.push_back(archive::SafetensorsFile::open(path));
     model.file_paths.push_back(path.string());
     return model.files.size() - 1;
 }
 
-const SafetensorsHeader& header_of(const ModelFiles& model, std::size_t file) {
+const archive::SafetensorsHeader& header_of(const ModelFiles& model, std::size_t file) {
     return model.files[file].header();
 }
 
-void add_tensor(ModelFiles& model, const StoredTensor& tensor, std::size_t file) {
+void add_tensor(ModelFiles& model, const archive::StoredTensor& tensor, std::size_t file) {
     model.entries.push_back({.name = tensor.name,
                              .type = tensor.type,
                              .source = tensor.type,
@@ -61,18 +61,19 @@ void add_tensor(ModelFiles& model, const StoredTensor& tensor, std::size_t file)
 
 void open_single(ModelFiles& model, const fs::path& path) {
     const std::size_t file = add_file(model, path);
-    for (const StoredTensor& tensor : header_of(model, file).tensors) add_tensor(model, tensor, file);
+    for (const archive::StoredTensor& tensor : header_of(model, file).tensors) add_tensor(model, tensor, file);
 }
 
 void open_shards(ModelFiles& model, const fs::path& folder) {
     const fs::path index = folder / index_file;
-    std::map<std::string, std::map<std::string, const StoredTensor*>> missing;  // per shard, what must be in it
+    std::map<std::string, std::map<std::string, const archive::StoredTensor*>>
+        missing;  // per shard, what must be in it
     for (const auto& [tensor, shard] : read_index(index)) missing[shard].emplace(tensor, nullptr);
     for (auto& [shard, tensors] : missing) {
         if (!is_there(folder / shard))
             throw ConfigError(cat(index.string(), " names ", in_quotes(shard), ", which is missing; ", again));
         const std::size_t file = add_file(model, folder / shard);
-        for (const StoredTensor& tensor : header_of(model, file).tensors) {
+        for (const archive::StoredTensor& tensor : header_of(model, file).tensors) {
             if (tensors.erase(tensor.name) > 0) add_tensor(model, tensor, file);
         }
         if (!tensors.empty())
@@ -96,7 +97,7 @@ ModelFiles open_huggingface(const fs::path& path) {
     ModelFiles model;
     model.place = path.string();
     model.config_text = read_small_file(config);
-    model.config = model_from_config_json(model.config_text, config.string());
+    model.config = model::model_from_config_json(model.config_text, config.string());
     const fs::path tokenizer = folder / checkpoint_schema::tokenizer_file;
     if (is_there(tokenizer)) model.tokenizer = read_small_file(tokenizer);
     const fs::path generation = folder / checkpoint_schema::generation_file;
@@ -111,4 +112,4 @@ ModelFiles open_huggingface(const fs::path& path) {
     return model;
 }
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

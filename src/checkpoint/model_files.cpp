@@ -6,19 +6,19 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/regular_file.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 namespace {
 
 constexpr std::size_t hugging_face_block = std::size_t{4} << 20;  // bytes
 
-void read_rows(const SafetensorsFile& file, const TensorEntry& entry, std::size_t columns, const Box& wanted,
-               const UseRows& use) {
+void read_rows(const archive::SafetensorsFile& file, const TensorEntry& entry, std::size_t columns,
+               const layout::Box& wanted, const UseRows& use) {
     const std::size_t element = bytes_of(entry.type);
     const std::size_t row_bytes = columns * element;
     const std::size_t block_rows = std::max<std::size_t>(1, hugging_face_block / row_bytes);
     std::vector<std::byte> bytes;
     for (std::size_t row = wanted.rows.begin; row < wanted.rows.end(); row += block_rows) {
-        const Range rows{row, std::min(block_rows, wanted.rows.end() - row)};
+        const layout::Range rows{row, std::min(block_rows, wanted.rows.end() - row)};
         bytes.resize(rows.count * row_bytes);
         file.read(entry.place, row * row_bytes, bytes);
         use({.box = {rows, wanted.columns},
@@ -35,7 +35,7 @@ std::uint64_t TensorEntry::bytes() const {
     return bytes;
 }
 
-void ModelFiles::read(const TensorEntry& entry, std::size_t columns, const Box& wanted,
+void ModelFiles::read(const TensorEntry& entry, std::size_t columns, const layout::Box& wanted,
                       const UseRows& use) const {
     if (wanted.is_empty()) return;
     if (checkpoint) {
@@ -55,4 +55,4 @@ std::string read_small_file(const std::filesystem::path& path) {
     return read_regular_file(path, {}, most_bytes);
 }
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

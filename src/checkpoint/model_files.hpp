@@ -12,7 +12,7 @@
 #include "trireme/archive/safetensors.hpp"
 #include "trireme/model/config.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 
 namespace huggingface_files {
 inline constexpr const char* single_file = "model.safetensors";
@@ -21,12 +21,12 @@ inline constexpr const char* index_file = "model.safetensors.index.json";
 
 struct TensorEntry {
     std::string name;
-    StoredType type = StoredType::f32;
-    StoredType source = StoredType::f32;  // what it was before it became part of a checkpoint
+    archive::StoredType type = archive::StoredType::f32;
+    archive::StoredType source = archive::StoredType::f32;  // what it was before it became part of a checkpoint
     std::vector<std::uint64_t> shape;
     std::size_t number = 0;  // of a checkpoint: in its state
     std::size_t file = 0;    // of Hugging Face's: of ModelFiles::files
-    StoredTensor place = {};
+    archive::StoredTensor place = {};
 
     std::uint64_t bytes() const;  // as they are stored
 };
@@ -44,20 +44,21 @@ struct CheckpointFolder {
 
 struct ModelFiles {
     std::string place;
-    ModelConfig config;
+    model::ModelConfig config;
     std::string config_text;  // the config.json that says so
     std::string tokenizer;
     std::string generation;
     std::vector<TensorEntry> entries;
     std::unique_ptr<CheckpointFolder> checkpoint;  // none: Hugging Face's
-    std::vector<SafetensorsFile> files;
+    std::vector<archive::SafetensorsFile> files;
     std::vector<std::string> file_paths;
 
     std::uint64_t step() const { return checkpoint ? checkpoint->state.step : 0; }
 
     // Rows of a tensor that is seen as a matrix of so many columns: all that is `wanted`, piece by piece.
     // Throws ConfigError for a file that is cut short or does not fit its checksums.
-    void read(const TensorEntry& entry, std::size_t columns, const Box& wanted, const UseRows& use) const;
+    void read(const TensorEntry& entry, std::size_t columns, const layout::Box& wanted,
+              const UseRows& use) const;
 };
 
 // The two kinds. Both read no tensor, and throw ConfigError where something does not hold together.
@@ -89,4 +90,4 @@ bool is_there(const std::filesystem::path& path);
 // All bytes of a file that is no larger than any tokenizer or index. Throws ConfigError.
 std::string read_small_file(const std::filesystem::path& path);
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

@@ -5,7 +5,7 @@
 
 #include "trireme/model/family.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 namespace {
 
 constexpr std::string_view prediction_bias = "cls.predictions.bias";
@@ -28,7 +28,7 @@ void add_old_norms(std::vector<std::string>& names) {
 
 // Adds the names of the heads, which a tied table may be stored as.
 void add_heads(std::vector<std::string>& names) {
-    for (const FamilyTraits* family : families) {
+    for (const model::FamilyTraits* family : model::families) {
         const bool is_new = std::ranges::find(names, family->vocabulary_head) == names.end();
         if (is_new && !family->vocabulary_head.empty()) names.emplace_back(family->vocabulary_head);
     }
@@ -38,12 +38,13 @@ void add_heads(std::vector<std::string>& names) {
 
 std::vector<std::string> stored_names_of(const std::string& name, bool tied) {
     std::vector<std::string> names{name};
-    for (const FamilyTraits* family : families) {
+    for (const model::FamilyTraits* family : model::families) {
         const std::string_view base = family->block.prefix.substr(0, family->block.prefix.find('.') + 1);
         if (name.starts_with(base)) names.push_back(name.substr(base.size()));  // in files without a head
     }
     add_old_norms(names);
-    if (tied && std::ranges::find(families, name, &FamilyTraits::token_table) != std::end(families))
+    if (tied && std::ranges::find(model::families, name, &model::FamilyTraits::token_table) !=
+                    std::end(model::families))
         add_heads(names);
     if (name == prediction_bias) names.emplace_back(decoder_bias);
     if (name == decoder_bias) names.emplace_back(prediction_bias);
@@ -52,11 +53,11 @@ std::vector<std::string> stored_names_of(const std::string& name, bool tied) {
 
 bool holds_nothing_new(std::string_view name, bool tied) {
     if (name == decoder_bias || (!tied && name == prediction_bias)) return true;
-    return std::ranges::any_of(families, [&](const FamilyTraits* family) {
+    return std::ranges::any_of(model::families, [&](const model::FamilyTraits* family) {
         return (tied && name == family->vocabulary_head) ||
                std::ranges::any_of(family->computed,
                                    [&](std::string_view end) { return ends_with_part(name, end); });
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

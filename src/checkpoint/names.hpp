@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace trireme {
+namespace trireme::checkpoint {
 
 // The names that a parameter may be stored under; its own comes first. Where the head is `tied`, the token
 // table may be there as the head's weight only.
@@ -15,4 +15,4 @@ std::vector<std::string> stored_names_of(const std::string& name, bool tied);
 // one of the two names of the masked head's bias, or, where the head is `tied`, its copy of the token table.
 bool holds_nothing_new(std::string_view name, bool tied);
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

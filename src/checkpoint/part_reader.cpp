@@ -8,7 +8,7 @@
 #include "trireme/archive/hdf5_file.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 namespace fs = std::filesystem;
 using namespace checkpoint_schema;
 
@@ -22,7 +22,7 @@ std::string name_of(const CheckpointState& state, const StateBox& box) {
 
 PartReader::PartReader(const fs::path& path, const CheckpointState& state, const CheckpointPart& part,
                        const std::string& state_sha256)
-    : path_(path), state_(state), file_(hdf5::open_read_only(path, copy_again)), bytes_(path) {
+    : path_(path), state_(state), file_(archive::hdf5::open_read_only(path, copy_again)), bytes_(path) {
     const std::string kind = text("format");
     if (kind != format) refuse(cat("is of the kind '", kind, "', not '", format, "'"));
     if (number("schema_version") != version)
@@ -39,20 +39,21 @@ void PartReader::refuse(const std::string& fault) const {
 }
 
 std::uint64_t PartReader::number(const char* name) const {
-    const auto value = hdf5::read_number(file_.get(), name);
+    const auto value = archive::hdf5::read_number(file_.get(), name);
     if (!value) refuse(cat("is damaged: its attribute '", name, "' is missing"));
     return *value;
 }
 
 std::string PartReader::text(const char* name) const {
-    auto value = hdf5::read_text(file_.get(), name);
+    auto value = archive::hdf5::read_text(file_.get(), name);
     if (!value) refuse(cat("is damaged: its attribute '", name, "' is missing"));
     return std::move(*value);
 }
 
 void PartReader::read_sums() {
-    const hdf5::Array sums = hdf5::open_array(file_.get(), path_, sums_array, copy_again);
-    const bool fits = sums.type == StoredType::u8 && sums.shape.size() == 2 && sums.shape[1] == sum_digits;
+    const archive::hdf5::Array sums = archive::hdf5::open_array(file_.get(), path_, sums_array, copy_again);
+    const bool fits =
+        sums.type == archive::StoredType::u8 && sums.shape.size() == 2 && sums.shape[1] == sum_digits;
     if (!fits || sums.bytes() > bytes_.size()) refuse("is damaged: it has no list of checksums");
     sums_.resize(sums.bytes());
     bytes_.read(sums.offset, std::as_writable_bytes(std::span(sums_)));
@@ -61,10 +62,10 @@ void PartReader::read_sums() {
 PartReader::Place PartReader::place_of(const StateBox& box) const {
     const CheckpointTensor& facts = state_.tensors[box.tensor];
     const std::string name = name_of(state_, box);
-    const hdf5::Array array = hdf5::open_array(file_.get(), path_, name, copy_again);
+    const archive::hdf5::Array array = archive::hdf5::open_array(file_.get(), path_, name, copy_again);
     const auto& [rows, columns] = box.box;
-    const std::vector<std::uint64_t> place = hdf5::read_numbers(array.dataset.get(), box_attribute);
-    const std::vector<std::uint64_t> sums = hdf5::read_numbers(array.dataset.get(), sums_attribute);
+    const std::vector<std::uint64_t> place = archive::hdf5::read_numbers(array.dataset.get(), box_attribute);
+    const std::vector<std::uint64_t> sums = archive::hdf5::read_numbers(array.dataset.get(), sums_attribute);
     const bool fits =
         array.type == facts.type && array.shape == std::vector<std::uint64_t>{rows.count, columns.count} &&
         place == std::vector<std::uint64_t>{rows.begin, rows.count, columns.begin, columns.count} &&
@@ -86,18 +87,18 @@ void PartReader::check(const BlockRead& read, const std::string& sum) const {
                    read.sum, ", recorded is ", recorded));
 }
 
-void PartReader::add_reads(std::vector<BlockRead>& reads, const StateBox& box, const Box& wanted,
+void PartReader::add_reads(std::vector<BlockRead>& reads, const StateBox& box, const layout::Box& wanted,
                            const UseRows& use) const {
-    const Box part = intersection(box.box, wanted);
+    const layout::Box part = intersection(box.box, wanted);
     if (part.is_empty()) return;
     const Place place = place_of(box);
     const std::size_t column_bytes =
         (part.columns.begin - box.box.columns.begin) * bytes_of(state_.tensors[box.tensor].type);
-    const Range rows{part.rows.begin - box.box.rows.begin, part.rows.count};  // of the stored box
+    const layout::Range rows{part.rows.begin - box.box.rows.begin, part.rows.count};  // of the stored box
     for (std::size_t b = rows.begin / place.block_rows; b * place.block_rows < rows.end(); ++b) {
         const std::size_t first = b * place.block_rows;
         const std::size_t count = std::min(place.block_rows, box.box.rows.count - first);
-        const Range own = intersection(Range{first, count}, rows);
+        const layout::Range own = intersection(layout::Range{first, count}, rows);
         reads.push_back({.part = this,
                          .offset = place.offset + first * place.row_bytes,
                          .bytes = count * place.row_bytes,
@@ -129,7 +130,7 @@ const PartReader& CheckpointParts::part(std::size_t number) const {
 }
 
 template <class Use>
-void CheckpointParts::for_each_part_of(std::size_t tensor, const Box& wanted, Use&& use) const {
+void CheckpointParts::for_each_part_of(std::size_t tensor, const layout::Box& wanted, Use&& use) const {
     for (const auto& [number, box] : boxes_[tensor])
         if (!intersection(box, wanted).is_empty()) use(part(number), box);
 }
@@ -137,19 +138,19 @@ void CheckpointParts::for_each_part_of(std::size_t tensor, const Box& wanted, Us
 void CheckpointParts::read(const std::vector<WantedBox>& wanted, int threads) const {
     std::vector<BlockRead> reads;
     for (const WantedBox& each : wanted)
-        for_each_part_of(each.tensor, each.box, [&](const PartReader& reader, const Box& box) {
+        for_each_part_of(each.tensor, each.box, [&](const PartReader& reader, const layout::Box& box) {
             reader.add_reads(reads, {each.tensor, each.field, box}, each.box, each.use);
         });
     carry_out(std::move(reads), threads);
 }
 
 void CheckpointParts::add_updates(std::set<std::uint64_t>& counts, std::size_t tensor,
-                                  const Box& wanted) const {
+                                  const layout::Box& wanted) const {
     for_each_part_of(tensor, wanted,
-                     [&](const PartReader& reader, const Box&) { counts.insert(reader.updates()); });
+                     [&](const PartReader& reader, const layout::Box&) { counts.insert(reader.updates()); });
 }
 
-void CheckpointParts::verify(const std::function<void(const StoredRows&, StoredType)>& see) const {
+void CheckpointParts::verify(const std::function<void(const StoredRows&, archive::StoredType)>& see) const {
     std::vector<WantedBox> all;
     for (std::size_t field = 0; field <= state_.moments; ++field)
         for (std::size_t t = 0; t < state_.tensors.size(); ++t)
@@ -161,4 +162,4 @@ void CheckpointParts::verify(const std::function<void(const StoredRows&, StoredT
     read(all, 1);
 }
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

@@ -15,7 +15,7 @@
 #include "trireme/archive/positioned_file.hpp"
 #include "trireme/checkpoint/part_writer.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 
 // One file, opened. All throw ConfigError where it is missing, cut short, of another save, or does not fit its
 // checksums.
@@ -28,7 +28,7 @@ public:
     std::uint64_t updates() const { return updates_; }  // behind the moments in it
 
     // Adds the blocks of rows of `box` that have something of `wanted`. `use` outlives them.
-    void add_reads(std::vector<BlockRead>& reads, const StateBox& box, const Box& wanted,
+    void add_reads(std::vector<BlockRead>& reads, const StateBox& box, const layout::Box& wanted,
                    const UseRows& use) const;
     // For any thread: all of a block; then whether that is its SHA-256.
     void read(const BlockRead& read, std::span<std::byte> block) const { bytes_.read(read.offset, block); }
@@ -50,8 +50,8 @@ private:
 
     std::filesystem::path path_;
     const CheckpointState& state_;
-    hdf5::Handle file_;
-    PositionedFile bytes_;
+    archive::hdf5::Handle file_;
+    archive::PositionedFile bytes_;
     std::uint64_t updates_ = 0;
     std::string sums_;
 };
@@ -60,7 +60,7 @@ private:
 struct WantedBox {
     std::size_t tensor = 0;
     StateField field = StateField::value;
-    Box box;
+    layout::Box box;
     UseRows use;  // is called by any thread, and by several at a time
 };
 
@@ -73,19 +73,19 @@ public:
     // Box by box, block by block, in the order of the disk and by so many threads: all that lies in a part.
     void read(const std::vector<WantedBox>& wanted, int threads) const;
     // Adds those of the parts that have something of it.
-    void add_updates(std::set<std::uint64_t>& counts, std::size_t tensor, const Box& wanted) const;
+    void add_updates(std::set<std::uint64_t>& counts, std::size_t tensor, const layout::Box& wanted) const;
     // Reads every byte of every part, which `see` gets.
-    void verify(const std::function<void(const StoredRows&, StoredType)>& see) const;
+    void verify(const std::function<void(const StoredRows&, archive::StoredType)>& see) const;
 
 private:
     struct Held {
         std::size_t part = 0;
-        Box box;
+        layout::Box box;
     };
 
     const PartReader& part(std::size_t number) const;
     template <class Use>
-    void for_each_part_of(std::size_t tensor, const Box& wanted, Use&& use) const;
+    void for_each_part_of(std::size_t tensor, const layout::Box& wanted, Use&& use) const;
 
     std::filesystem::path folder_;
     const CheckpointState& state_;
@@ -94,4 +94,4 @@ private:
     mutable std::vector<std::unique_ptr<PartReader>> parts_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

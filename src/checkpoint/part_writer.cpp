@@ -10,7 +10,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/sha256.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 namespace fs = std::filesystem;
 using namespace checkpoint_schema;
 
@@ -42,39 +42,41 @@ std::size_t bytes_of(const CheckpointState& state, const StateBox& box) {
 PartLayout::PartLayout(const CheckpointState& state, std::size_t part)
     : part_(part),
       boxes_(boxes_of(state, state.parts[part])),
-      imprint_([&](hdf5::Id file) { fill(file, state); }, boxes_.size() + 1, bytes_of_all(state, boxes_)) {}
+      imprint_([&](archive::hdf5::Id file) { fill(file, state); }, boxes_.size() + 1,
+               bytes_of_all(state, boxes_)) {}
 
 std::size_t PartLayout::sums_of(std::size_t box) const {
     return (boxes_[box].box.rows.count + places_[box].block_rows - 1) / places_[box].block_rows;
 }
 
 // With a place for what differs from save to save.
-void PartLayout::fill(hdf5::Id file, const CheckpointState& state) {
-    hdf5::write_text(file, "format", format);
-    hdf5::write_number(file, "schema_version", version);
-    hdf5::write_text(file, save_name, std::string(state.save.size(), '0'));
-    hdf5::write_number(file, "part", state.parts[part_].number);
-    hdf5::write_text(file, state_sum, std::string(sum_digits, '0'));
-    hdf5::write_number(file, update_count, 0);
+void PartLayout::fill(archive::hdf5::Id file, const CheckpointState& state) {
+    archive::hdf5::write_text(file, "format", format);
+    archive::hdf5::write_number(file, "schema_version", version);
+    archive::hdf5::write_text(file, save_name, std::string(state.save.size(), '0'));
+    archive::hdf5::write_number(file, "part", state.parts[part_].number);
+    archive::hdf5::write_text(file, state_sum, std::string(sum_digits, '0'));
+    archive::hdf5::write_number(file, update_count, 0);
     std::uint64_t sums = 0;
     for (std::size_t b = 0; b < boxes_.size(); ++b) {
         const auto& [tensor, field, box] = boxes_[b];
         const CheckpointTensor& facts = state.tensors[tensor];
-        const hdf5::Array array = hdf5::create_array(file, array_path(field, facts.name, box), facts.type,
-                                                     {box.rows.count, box.columns.count});
+        const archive::hdf5::Array array = archive::hdf5::create_array(
+            file, array_path(field, facts.name, box), facts.type, {box.rows.count, box.columns.count});
         const std::size_t row_bytes = box.columns.count * bytes_of(facts.type);
         places_.push_back(
             {.offset = array.offset,
              .row_bytes = row_bytes,
              .block_rows = std::max<std::size_t>(1, block_bytes / std::max<std::size_t>(1, row_bytes))});
-        hdf5::write_numbers(
+        archive::hdf5::write_numbers(
             array.dataset.get(), box_attribute,
             std::array<std::uint64_t, 4>{box.rows.begin, box.rows.count, box.columns.begin, box.columns.count});
-        hdf5::write_numbers(array.dataset.get(), sums_attribute,
-                            std::array<std::uint64_t, 2>{sums, places_.back().block_rows});
+        archive::hdf5::write_numbers(array.dataset.get(), sums_attribute,
+                                     std::array<std::uint64_t, 2>{sums, places_.back().block_rows});
         sums += sums_of(b);
     }
-    sums_offset_ = hdf5::create_array(file, sums_array, StoredType::u8, {sums, sum_digits}).offset;
+    sums_offset_ =
+        archive::hdf5::create_array(file, sums_array, archive::StoredType::u8, {sums, sum_digits}).offset;
 }
 
 PartWriter::PartWriter(const fs::path& folder, const CheckpointState& state, const PartLayout& layout,
@@ -89,14 +91,14 @@ void PartWriter::before(SaveStage stage) const {
 }
 
 // The file is opened again when HDF5 is through with it.
-WritableFile PartWriter::create(const fs::path& path, std::uint64_t updates) const {
+archive::WritableFile PartWriter::create(const fs::path& path, std::uint64_t updates) const {
     before(SaveStage::layout);
-    hdf5::ReservedFile file(path, layout_.imprint_);
-    hdf5::write_text_again(file.id(), save_name, state_.save);
-    hdf5::write_text_again(file.id(), state_sum, sha256_hex(json_of(state_)));
-    hdf5::write_number_again(file.id(), update_count, updates);
+    archive::hdf5::ReservedFile file(path, layout_.imprint_);
+    archive::hdf5::write_text_again(file.id(), save_name, state_.save);
+    archive::hdf5::write_text_again(file.id(), state_sum, sha256_hex(json_of(state_)));
+    archive::hdf5::write_number_again(file.id(), update_count, updates);
     file.close();
-    return WritableFile(path);
+    return archive::WritableFile(path);
 }
 
 void PartWriter::write(const Rows& rows) const {
@@ -107,7 +109,8 @@ void PartWriter::write(const Rows& rows) const {
     for (std::size_t b = 0; b < layout_.boxes_.size(); ++b) {
         const PartLayout::Place& place = layout_.places_[b];
         const std::size_t all_rows = layout_.boxes_[b].box.rows.count;
-        for (Range block{0, place.block_rows}; block.begin < all_rows; block.begin += place.block_rows) {
+        for (layout::Range block{0, place.block_rows}; block.begin < all_rows;
+             block.begin += place.block_rows) {
             block.count = std::min(place.block_rows, all_rows - block.begin);
             const std::span<const std::byte> bytes = rows(b, block);
             Sha256 sum;
@@ -122,4 +125,4 @@ void PartWriter::write(const Rows& rows) const {
     file_.sync();
 }
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

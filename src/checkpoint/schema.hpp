@@ -7,7 +7,7 @@
 
 #include "trireme/checkpoint/checkpoint_state.hpp"
 
-namespace trireme::checkpoint_schema {
+namespace trireme::checkpoint::checkpoint_schema {
 
 inline constexpr const char* format = "trireme-checkpoint";
 inline constexpr std::uint64_t version = 2;
@@ -50,12 +50,12 @@ inline std::string resizing_file(const std::string& save, int rank) {
 }
 
 // "/parameters/lm_head.weight[0:5,8:16]"
-inline std::string array_path(StateField field, const std::string& tensor, const Box& box) {
-    const auto text = [](Range range) {
+inline std::string array_path(StateField field, const std::string& tensor, const layout::Box& box) {
+    const auto text = [](layout::Range range) {
         return std::to_string(range.begin) + ":" + std::to_string(range.end());
     };
     return "/" + std::string(name_of(field)) + "/" + tensor + "[" + text(box.rows) + "," + text(box.columns) +
            "]";
 }
 
-}  // namespace trireme::checkpoint_schema
+}  // namespace trireme::checkpoint::checkpoint_schema

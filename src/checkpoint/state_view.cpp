@@ -6,15 +6,15 @@
 #include "trireme/base/error.hpp"
 #include "trireme/device/buffer.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 namespace {
 
-Tensor part_of(const StateView& view, const Box& part) {
+device::Tensor part_of(const StateView& view, const layout::Box& part) {
     return view.memory.row_range(part.rows.begin - view.box.rows.begin, part.rows.count)
         .column_range(part.columns.begin - view.box.columns.begin, part.columns.count);
 }
 
-Tensor part_of(Tensor whole, const Box& box, const Box& part) {
+device::Tensor part_of(device::Tensor whole, const layout::Box& box, const layout::Box& part) {
     return part_of(StateView{.tensor = {}, .box = box, .memory = whole}, part);
 }
 
@@ -24,8 +24,8 @@ bool comes_before(const StateView& a, const StateView& b) {
 
 }  // namespace
 
-void add_views(std::vector<StateView>& views, const ParameterSpec& spec, StateField field, const Box& local,
-               Tensor memory) {
+void add_views(std::vector<StateView>& views, const model::ParameterSpec& spec, StateField field,
+               const layout::Box& local, device::Tensor memory) {
     for (const auto& [box, row, column] : placements_within(spec.placements, local)) {
         views.push_back(
             {.tensor = spec.name,
@@ -39,16 +39,16 @@ StateViews::StateViews(std::vector<StateView> views) : views_(std::move(views)) 
     std::ranges::sort(views_, comes_before);
 }
 
-void StateViews::copy(const std::string& tensor, StateField field, const Box& box, std::span<std::byte> to,
-                      const Patience& patience) const {
+void StateViews::copy(const std::string& tensor, StateField field, const layout::Box& box,
+                      std::span<std::byte> to, const device::Patience& patience) const {
     std::size_t copied = 0;
     const StateView wanted{.tensor = tensor, .field = field, .box = box, .memory = {}};
     const auto [first, last] = std::equal_range(views_.begin(), views_.end(), wanted, comes_before);
     for (auto view = first; view != last; ++view) {
-        const Box part = intersection(view->box, box);
+        const layout::Box part = intersection(view->box, box);
         if (part.is_empty()) continue;
-        const Tensor target{to.data(), view->memory.dtype, box.rows.count, box.columns.count,
-                            box.columns.count};
+        const device::Tensor target{to.data(), view->memory.dtype, box.rows.count, box.columns.count,
+                                    box.columns.count};
         if (target.bytes() != to.size())
             throw BugError(cat("a box of ", tensor, " was copied to a place of ", to.size(), " bytes"));
         copy_rows(part_of(*view, part), part_of(target, box, part), patience);
@@ -58,4 +58,4 @@ void StateViews::copy(const std::string& tensor, StateField field, const Box& bo
         throw BugError(cat("of ", box.size(), " elements of ", tensor, " only ", copied, " are here"));
 }
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

@@ -12,7 +12,7 @@
 #include "trireme/device/buffer.hpp"
 #include "trireme/model/model.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 
 struct StoredModel::Storage : ModelFiles {
     explicit Storage(ModelFiles opened) : ModelFiles(std::move(opened)) {
@@ -22,7 +22,7 @@ struct StoredModel::Storage : ModelFiles {
     }
 
     // Null where it is not there.
-    const TensorEntry* find(const ParameterSpec& spec) const {
+    const TensorEntry* find(const model::ParameterSpec& spec) const {
         for (const std::string& name : stored_names_of(spec.name, config.tied)) {
             const auto at = by_name.find(name);
             if (at != by_name.end()) return at->second;
@@ -30,7 +30,7 @@ struct StoredModel::Storage : ModelFiles {
         return nullptr;
     }
 
-    const TensorEntry& find_checked(const ParameterSpec& spec) const;
+    const TensorEntry& find_checked(const model::ParameterSpec& spec) const;
 
     const std::string& place_of(const TensorEntry& entry) const {
         return checkpoint ? place : file_paths[entry.file];
@@ -43,8 +43,8 @@ struct StoredModel::Storage : ModelFiles {
     }
 
     // Puts rows of the box `all` into `to` and counts them.
-    UseRows put_into(const Tensor& to, const Box& all, StoredType type) const;
-    void count(const StoredRows& rows, StoredType type) const {
+    UseRows put_into(const device::Tensor& to, const layout::Box& all, archive::StoredType type) const;
+    void count(const StoredRows& rows, archive::StoredType type) const {
         if (progress != nullptr) progress->add(rows.box.size() * bytes_of(type));
     }
 
@@ -54,11 +54,11 @@ struct StoredModel::Storage : ModelFiles {
 
 namespace {
 
-void check_entry(const TensorEntry& entry, const ParameterSpec& spec, const std::string& place) {
+void check_entry(const TensorEntry& entry, const model::ParameterSpec& spec, const std::string& place) {
     const std::string what = cat(entry.name, " of ", place);
     if (!std::equal(entry.shape.begin(), entry.shape.end(), spec.shape.begin(), spec.shape.end()))
-        throw ConfigError(cat(what, " has the shape ", shape_text(entry.shape), ", but the model's ", spec.name,
-                              " has ", shape_text(spec.shape),
+        throw ConfigError(cat(what, " has the shape ", archive::shape_text(entry.shape), ", but the model's ",
+                              spec.name, " has ", archive::shape_text(spec.shape),
                               "; choose the model that it was saved from, or another file"));
     if (!is_float(entry.type))
         throw ConfigError(cat(what, " is of type ", name_of(entry.type),
@@ -67,13 +67,14 @@ void check_entry(const TensorEntry& entry, const ParameterSpec& spec, const std:
 
 // A matrix in memory, of any type that weights are stored in.
 struct StoredMatrix {
-    StoredType type = StoredType::f32;
+    archive::StoredType type = archive::StoredType::f32;
     std::byte* data = nullptr;
     std::size_t stride = 0;  // bytes from one row to the next
 };
 
 // Puts rows that were read to where they belong in `to`, whose first element is that of `box`.
-void convert_rows(const StoredRows& rows, StoredType from, const Box& box, const StoredMatrix& to) {
+void convert_rows(const StoredRows& rows, archive::StoredType from, const layout::Box& box,
+                  const StoredMatrix& to) {
     const std::size_t from_bytes = rows.box.columns.count * bytes_of(from);
     const std::size_t to_bytes = rows.box.columns.count * bytes_of(to.type);
     std::byte* const first = to.data + (rows.box.rows.begin - box.rows.begin) * to.stride +
@@ -86,25 +87,27 @@ void convert_rows(const StoredRows& rows, StoredType from, const Box& box, const
                        {first + r * to.stride, each * to_bytes});
 }
 
-StoredType stored_type_of(DType dtype) {
-    if (dtype == DType::f32) return StoredType::f32;
-    if (dtype == DType::f64) return StoredType::f64;
-    if (dtype == DType::bf16) return StoredType::bf16;
+archive::StoredType stored_type_of(device::DType dtype) {
+    if (dtype == device::DType::f32) return archive::StoredType::f32;
+    if (dtype == device::DType::f64) return archive::StoredType::f64;
+    if (dtype == device::DType::bf16) return archive::StoredType::bf16;
     throw BugError(cat("weights were asked for as ", name_of(dtype)));
 }
 
-StoredMatrix matrix_of(const Tensor& tensor) {
+StoredMatrix matrix_of(const device::Tensor& tensor) {
     return {.type = stored_type_of(tensor.dtype),
             .data = static_cast<std::byte*>(tensor.data),
             .stride = tensor.stride * bytes_of(tensor.dtype)};
 }
 
 // Likewise, wherever `to` is. Called by several threads.
-void put_rows(const StoredRows& rows, StoredType from, const Box& box, const Tensor& to) {
-    if (to.place != Place::gpu) return convert_rows(rows, from, box, matrix_of(to));
-    const Box& part = rows.box;
+void put_rows(const StoredRows& rows, archive::StoredType from, const layout::Box& box,
+              const device::Tensor& to) {
+    if (to.place != device::Place::gpu) return convert_rows(rows, from, box, matrix_of(to));
+    const layout::Box& part = rows.box;
     std::vector<std::byte> bytes(part.size() * bytes_of(to.dtype));
-    const Tensor converted{bytes.data(), to.dtype, part.rows.count, part.columns.count, part.columns.count};
+    const device::Tensor converted{bytes.data(), to.dtype, part.rows.count, part.columns.count,
+                                   part.columns.count};
     convert_rows(rows, from, part, matrix_of(converted));
     copy_rows(converted, to.row_range(part.rows.begin - box.rows.begin, part.rows.count)
                              .column_range(part.columns.begin - box.columns.begin, part.columns.count));
@@ -128,14 +131,15 @@ void check_own_tensors(const StoredModel& stored) {
 
 }  // namespace
 
-const TensorEntry& StoredModel::Storage::find_checked(const ParameterSpec& spec) const {
+const TensorEntry& StoredModel::Storage::find_checked(const model::ParameterSpec& spec) const {
     const TensorEntry* entry = find(spec);
     if (entry == nullptr) throw BugError(cat(spec.name, " was asked of ", place, ", which has none"));
     check_entry(*entry, spec, place_of(*entry));
     return *entry;
 }
 
-UseRows StoredModel::Storage::put_into(const Tensor& to, const Box& all, StoredType type) const {
+UseRows StoredModel::Storage::put_into(const device::Tensor& to, const layout::Box& all,
+                                       archive::StoredType type) const {
     return [this, to, all, type](const StoredRows& rows) {
         put_rows(rows, type, all, to);
         count(rows, type);
@@ -157,7 +161,7 @@ StoredModel::~StoredModel() = default;
 
 const std::string& StoredModel::place() const { return storage_->place; }
 bool StoredModel::is_checkpoint() const { return storage_->checkpoint != nullptr; }
-const ModelConfig& StoredModel::config() const { return storage_->config; }
+const model::ModelConfig& StoredModel::config() const { return storage_->config; }
 const std::string& StoredModel::config_text() const { return storage_->config_text; }
 const CheckpointState* StoredModel::state() const {
     return is_checkpoint() ? &storage_->checkpoint->state : nullptr;
@@ -166,17 +170,19 @@ std::uint64_t StoredModel::step() const { return storage_->step(); }
 const std::string& StoredModel::tokenizer() const { return storage_->tokenizer; }
 const std::string& StoredModel::generation() const { return storage_->generation; }
 
-bool StoredModel::has(const ParameterSpec& spec) const {
+bool StoredModel::has(const model::ParameterSpec& spec) const {
     const TensorEntry* entry = storage_->find(spec);
     if (entry != nullptr) check_entry(*entry, spec, storage_->place_of(*entry));
     return entry != nullptr;
 }
 
-StoredType StoredModel::type_of(const ParameterSpec& spec) const { return storage_->find_checked(spec).source; }
+archive::StoredType StoredModel::type_of(const model::ParameterSpec& spec) const {
+    return storage_->find_checked(spec).source;
+}
 
-std::size_t StoredModel::stored_bytes(const std::vector<ParameterSpec>& specs) const {
+std::size_t StoredModel::stored_bytes(const std::vector<model::ParameterSpec>& specs) const {
     std::size_t bytes = 0;
-    for (const ParameterSpec& spec : specs) {
+    for (const model::ParameterSpec& spec : specs) {
         if (!has(spec)) continue;
         const std::size_t element_bytes = bytes_of(storage_->find_checked(spec).type);
         for (const auto& placement : spec.placements) bytes += placement.box.size() * element_bytes;
@@ -184,17 +190,18 @@ std::size_t StoredModel::stored_bytes(const std::vector<ParameterSpec>& specs) c
     return bytes;
 }
 
-void StoredModel::read(const ParameterSpec& spec, Tensor values) const {
+void StoredModel::read(const model::ParameterSpec& spec, device::Tensor values) const {
     const TensorEntry& entry = storage_->find_checked(spec);
     for (const auto& [box, row, column] : spec.placements) {
-        const Tensor to = values.row_range(row, box.rows.count).column_range(column, box.columns.count);
+        const device::Tensor to = values.row_range(row, box.rows.count).column_range(column, box.columns.count);
         storage_->read(entry, spec.all_columns, box, storage_->put_into(to, box, entry.type));
     }
 }
 
-void StoredModel::read(const ParameterSpec& spec, StoredType type, std::span<std::byte> bytes) const {
+void StoredModel::read(const model::ParameterSpec& spec, archive::StoredType type,
+                       std::span<std::byte> bytes) const {
     const TensorEntry& entry = storage_->find_checked(spec);
-    const Box all{{0, spec.all_rows}, {0, spec.all_columns}};
+    const layout::Box all{{0, spec.all_rows}, {0, spec.all_columns}};
     const StoredMatrix to{.type = type, .data = bytes.data(), .stride = spec.all_columns * bytes_of(type)};
     if (bytes.size() != all.size() * bytes_of(type))
         throw BugError(cat(spec.name, " was to be read into ", bytes.size(), " bytes"));
@@ -225,8 +232,8 @@ std::uint64_t StoredModel::updates_behind(const std::vector<StateView>& views) c
             "saved with"));
 }
 
-std::vector<StoredTensor> StoredModel::tensors() const {
-    std::vector<StoredTensor> all;
+std::vector<archive::StoredTensor> StoredModel::tensors() const {
+    std::vector<archive::StoredTensor> all;
     for (const TensorEntry& entry : storage_->entries)
         all.push_back({.name = entry.name, .type = entry.source, .shape = entry.shape, .end = entry.bytes()});
     return all;
@@ -237,7 +244,7 @@ void StoredModel::verify() const {
         verify_model_file(place());
         verify_resizing_files(place(), state()->save);
         storage_->checkpoint->parts.verify(
-            [this](const StoredRows& rows, StoredType type) { storage_->count(rows, type); });
+            [this](const StoredRows& rows, archive::StoredType type) { storage_->count(rows, type); });
         return;
     }
     for (const TensorEntry& entry : storage_->entries) {
@@ -260,9 +267,9 @@ void ReadProgress::add(std::size_t bytes) {
     line_.advance(static_cast<double>(bytes) / 1e6);
 }
 
-std::vector<std::string> StoredModel::unused(const std::vector<ParameterSpec>& specs) const {
+std::vector<std::string> StoredModel::unused(const std::vector<model::ParameterSpec>& specs) const {
     std::unordered_set<const TensorEntry*> used;
-    for (const ParameterSpec& spec : specs) used.insert(storage_->find(spec));
+    for (const model::ParameterSpec& spec : specs) used.insert(storage_->find(spec));
     std::vector<std::string> names;
     for (const TensorEntry& entry : storage_->entries) {
         if (!used.contains(&entry) && !holds_nothing_new(entry.name, storage_->config.tied))
@@ -271,10 +278,10 @@ std::vector<std::string> StoredModel::unused(const std::vector<ParameterSpec>& s
     return names;
 }
 
-LoadReport check_fit(const StoredModel& stored, const std::vector<ParameterSpec>& specs) {
+LoadReport check_fit(const StoredModel& stored, const std::vector<model::ParameterSpec>& specs) {
     LoadReport report;
     std::vector<std::string> needed;
-    for (const ParameterSpec& spec : specs)
+    for (const model::ParameterSpec& spec : specs)
         if (!stored.has(spec)) (spec.is_of_head ? report.missing : needed).push_back(spec.name);
     if (!needed.empty())
         throw ConfigError(cat(stored.place(), " lacks ", needed.size(), " of the model's ", specs.size(),
@@ -284,7 +291,7 @@ LoadReport check_fit(const StoredModel& stored, const std::vector<ParameterSpec>
     return report;
 }
 
-void StoredModel::read(const std::vector<ParameterSpec>& specs, const ParameterTensors& values,
+void StoredModel::read(const std::vector<model::ParameterSpec>& specs, const model::ParameterTensors& values,
                        int threads) const {
     std::vector<WantedBox> wanted;
     for (std::size_t i = 0; i < specs.size(); ++i) {
@@ -305,11 +312,11 @@ void StoredModel::read(const std::vector<ParameterSpec>& specs, const ParameterT
     if (is_checkpoint()) storage_->checkpoint->parts.read(wanted, threads);
 }
 
-LoadReport load(const StoredModel& stored, const std::vector<ParameterSpec>& specs,
-                const ParameterTensors& values, int threads) {
+LoadReport load(const StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
+                const model::ParameterTensors& values, int threads) {
     LoadReport report = check_fit(stored, specs);
     stored.read(specs, values, threads);
     return report;
 }
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

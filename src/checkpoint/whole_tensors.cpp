@@ -4,7 +4,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/checkpoint/write_checkpoint.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 namespace {
 
 using namespace checkpoint_schema;
@@ -15,7 +15,7 @@ struct Selection {
 
 // A box of the matrix among the axes that Hugging Face has. Axes of a matrix's rows and of its columns are
 // whole but for the last of the rows', and the first or, where it is the only one, all of the columns'.
-Selection selection_of(const CheckpointTensor& tensor, const Box& box) {
+Selection selection_of(const CheckpointTensor& tensor, const layout::Box& box) {
     Selection selection{.offset = std::vector<std::uint64_t>(tensor.shape.size(), 0), .extent = tensor.shape};
     if (tensor.shape.empty()) return selection;
     if (tensor.shape.size() == 1) return {{box.columns.begin}, {box.columns.count}};
@@ -33,10 +33,10 @@ Selection selection_of(const CheckpointTensor& tensor, const Box& box) {
     return selection;
 }
 
-std::vector<hdf5::VirtualBox> boxes_of_tensor(const CheckpointState& state, std::size_t number,
-                                              StateField field) {
+std::vector<archive::hdf5::VirtualBox> boxes_of_tensor(const CheckpointState& state, std::size_t number,
+                                                       StateField field) {
     const CheckpointTensor& tensor = state.tensors[number];
-    std::vector<hdf5::VirtualBox> boxes;
+    std::vector<archive::hdf5::VirtualBox> boxes;
     for (const CheckpointPart& part : state.parts) {
         for (const auto& [held, box] : part.boxes) {
             if (held != number) continue;
@@ -51,13 +51,13 @@ std::vector<hdf5::VirtualBox> boxes_of_tensor(const CheckpointState& state, std:
     return boxes;
 }
 
-void fill(hdf5::Id file, const CheckpointState& state) {
+void fill(archive::hdf5::Id file, const CheckpointState& state) {
     for (std::size_t field = 0; field <= state.moments; ++field) {
         for (std::size_t t = 0; t < state.tensors.size(); ++t) {
             const CheckpointTensor& tensor = state.tensors[t];
-            hdf5::create_virtual_array(file, cat('/', name_of(state_field(field)), '/', tensor.name),
-                                       tensor.type, tensor.shape,
-                                       boxes_of_tensor(state, t, state_field(field)));
+            archive::hdf5::create_virtual_array(file, cat('/', name_of(state_field(field)), '/', tensor.name),
+                                                tensor.type, tensor.shape,
+                                                boxes_of_tensor(state, t, state_field(field)));
         }
     }
 }
@@ -65,12 +65,13 @@ void fill(hdf5::Id file, const CheckpointState& state) {
 }  // namespace
 
 WholeTensors::WholeTensors(const CheckpointState& state)
-    : save_(state.save), bytes_(hdf5::Imprint([&](hdf5::Id file) { fill(file, state); }).bytes()) {}
+    : save_(state.save),
+      bytes_(archive::hdf5::Imprint([&](archive::hdf5::Id file) { fill(file, state); }).bytes()) {}
 
 std::string WholeTensors::shown_of(const std::string& save) const {
     std::string bytes = bytes_;
-    hdf5::rename_virtual_sources(bytes, part_file_begin(save_), part_file_begin(save));
+    archive::hdf5::rename_virtual_sources(bytes, part_file_begin(save_), part_file_begin(save));
     return bytes;
 }
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

@@ -9,7 +9,7 @@
 #include "trireme/base/sha256.hpp"
 #include "trireme/comm/collectives.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 // Half of the SHA-256 digest of `text`, as numbers that a double holds exactly.
@@ -96,4 +96,4 @@ void require_same(Communicator& group, const std::vector<Fact>& facts) {
     throw BugError("the digests of the ranks' facts differ, and their values are equal");
 }
 
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -7,7 +7,7 @@
 #include "trireme/comm/communicator.hpp"
 #include "trireme/device/buffer.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 std::size_t row_of(const Communicator& group, int peer) {
@@ -15,13 +15,13 @@ std::size_t row_of(const Communicator& group, int peer) {
 }
 
 // What the ranks but this one sent, one row for each, in rank order.
-Tensor received_from(const Communicator& group, Tensor received, int peer) {
+device::Tensor received_from(const Communicator& group, device::Tensor received, int peer) {
     return received.row_range(row_of(group, peer), 1);
 }
 
 // own = sum over ranks, in rank order. `own` is (1, n), `received` (ranks - 1, n or more). A ghost group adds
 // nothing, as nothing came.
-void add_in_rank_order(const Communicator& group, Tensor own, ConstTensor received) {
+void add_in_rank_order(const Communicator& group, device::Tensor own, device::ConstTensor received) {
     if (group.is_ghost()) return;
     const std::size_t peers = static_cast<std::size_t>(group.size()) - 1;
     sum_in_order(own, static_cast<std::size_t>(group.rank()),
@@ -42,14 +42,15 @@ struct Pieces {
     }
 };
 
-Pieces pieces_of(const Communicator& group, ConstTensor values) {
+Pieces pieces_of(const Communicator& group, device::ConstTensor values) {
     return {.elements = values.size(), .ranks = static_cast<std::size_t>(group.size())};
 }
 
-void exchange_pieces(Communicator& group, const Pieces& pieces, Tensor values, Tensor received) {
+void exchange_pieces(Communicator& group, const Pieces& pieces, device::Tensor values,
+                     device::Tensor received) {
     auto tickets = room_for_tickets(group);
     for_each_peer(group, [&](int peer) {
-        const Tensor row = received_from(group, received, peer);
+        const device::Tensor row = received_from(group, received, peer);
         tickets.push_back(group.start_receive(row.column_range(0, pieces.count(group.rank())), peer));
     });
     for_each_peer(group, [&](int peer) { tickets.push_back(group.start_send(pieces.of(values, peer), peer)); });
@@ -57,54 +58,54 @@ void exchange_pieces(Communicator& group, const Pieces& pieces, Tensor values, T
 }
 
 // Every rank sends its piece to every other: one message's time, and as many messages as there are peers.
-void gather_at_once(Communicator& group, const Pieces& pieces, Tensor values) {
+void gather_at_once(Communicator& group, const Pieces& pieces, device::Tensor values) {
     auto tickets = room_for_tickets(group);
     for_each_peer(group,
                   [&](int peer) { tickets.push_back(group.start_receive(pieces.of(values, peer), peer)); });
-    const Tensor own = pieces.of(values, group.rank());
+    const device::Tensor own = pieces.of(values, group.rank());
     for_each_peer(group, [&](int peer) { tickets.push_back(group.start_send(own, peer)); });
     group.wait(tickets);
 }
 
 // Those of `count` ranks from `first` on, past the last one from rank 0 on again: one or two runs of elements.
-std::vector<Tensor> runs_of(const Pieces& pieces, Tensor values, int first, int count) {
+std::vector<device::Tensor> runs_of(const Pieces& pieces, device::Tensor values, int first, int count) {
     const int ranks = static_cast<int>(pieces.ranks);
     const int before_end = std::min(count, ranks - first);
     const auto run = [&](int begin, int end) {
         return values.column_range(pieces.begin(begin), pieces.begin(end) - pieces.begin(begin));
     };
-    std::vector<Tensor> runs{run(first, first + before_end)};
+    std::vector<device::Tensor> runs{run(first, first + before_end)};
     if (before_end < count) runs.push_back(run(0, count - before_end));
     return runs;
 }
 
 // Each round doubles what a rank has: it sends that to the rank as far before it as it has pieces, and gets as
 // much from the one as far behind. (Bruck et al., 1997)
-void gather_by_doubling(Communicator& group, const Pieces& pieces, Tensor values) {
+void gather_by_doubling(Communicator& group, const Pieces& pieces, device::Tensor values) {
     const int size = group.size();
     for (int held = 1; held < size; held *= 2) {
         const int count = std::min(held, size - held);
         auto tickets = room_for_tickets(group);
         const int source = (group.rank() + held) % size;
         const int target = (group.rank() + size - held) % size;
-        for (const Tensor& run : runs_of(pieces, values, source, count))
+        for (const device::Tensor& run : runs_of(pieces, values, source, count))
             tickets.push_back(group.start_receive(run, source));
-        for (const Tensor& run : runs_of(pieces, values, group.rank(), count))
+        for (const device::Tensor& run : runs_of(pieces, values, group.rank(), count))
             tickets.push_back(group.start_send(run, target));
         group.wait(tickets);
     }
 }
 
-void gather_pieces(Communicator& group, const Pieces& pieces, Tensor values) {
+void gather_pieces(Communicator& group, const Pieces& pieces, device::Tensor values) {
     constexpr int few = 16;  // ranks: so many messages at once are no burden
     if (group.size() <= few) return gather_at_once(group, pieces, values);
     gather_by_doubling(group, pieces, values);
 }
 
-void check(const Communicator& group, ConstTensor values, const std::vector<Range>& ranges) {
+void check(const Communicator& group, device::ConstTensor values, const std::vector<layout::Range>& ranges) {
     std::size_t rows = 0;
     bool is_without_gaps = ranges.size() == static_cast<std::size_t>(group.size());
-    for (const Range& range : ranges) {
+    for (const layout::Range& range : ranges) {
         is_without_gaps = is_without_gaps && range.begin == rows;
         rows += range.count;
     }
@@ -115,26 +116,26 @@ void check(const Communicator& group, ConstTensor values, const std::vector<Rang
         throw BugError(cat("rows that the ", group.name(), " group exchanges must be contiguous"));
 }
 
-Tensor rows_of(Tensor values, const std::vector<Range>& ranges, int rank) {
-    const Range& range = ranges[static_cast<std::size_t>(rank)];
+device::Tensor rows_of(device::Tensor values, const std::vector<layout::Range>& ranges, int rank) {
+    const layout::Range& range = ranges[static_cast<std::size_t>(rank)];
     return values.row_range(range.begin, range.count).flattened();
 }
 
 }  // namespace
 
-std::size_t sum_scratch_bytes(const Communicator& group, ConstTensor values) {
+std::size_t sum_scratch_bytes(const Communicator& group, device::ConstTensor values) {
     if (group.size() == 1) return 0;
     constexpr std::size_t alignment = 64;
     const Pieces pieces = pieces_of(group, values);
     return (pieces.ranks - 1) * pieces.largest() * bytes_of(values.dtype) + alignment;
 }
 
-void sum_in_rank_order(Communicator& group, Tensor values, Arena& scratch) {
+void sum_in_rank_order(Communicator& group, device::Tensor values, device::Arena& scratch) {
     if (group.size() == 1) return;
-    const ArenaScope scope(scratch);
-    const Tensor flat = values.flattened();
+    const device::ArenaScope scope(scratch);
+    const device::Tensor flat = values.flattened();
     const Pieces pieces = pieces_of(group, flat);
-    const Tensor received = scratch.tensor(values.dtype, pieces.ranks - 1, pieces.largest());
+    const device::Tensor received = scratch.tensor(values.dtype, pieces.ranks - 1, pieces.largest());
     exchange_pieces(group, pieces, flat, received);
     add_in_rank_order(group, pieces.of(flat, group.rank()), received);
     gather_pieces(group, pieces, flat);
@@ -144,7 +145,7 @@ std::vector<double> gather_all(Communicator& group, std::span<const double> valu
     std::vector<double> gathered(values.size() * static_cast<std::size_t>(group.size()));
     const auto own = values.size() * static_cast<std::size_t>(group.rank());
     std::copy(values.begin(), values.end(), gathered.begin() + static_cast<std::ptrdiff_t>(own));
-    const Tensor all{gathered.data(), DType::f64, 1, gathered.size(), gathered.size()};
+    const device::Tensor all{gathered.data(), device::DType::f64, 1, gathered.size(), gathered.size()};
     gather_pieces(group, pieces_of(group, all), all);
     return gathered;
 }
@@ -161,7 +162,7 @@ std::vector<std::string> gather_all(Communicator& group, const std::string& text
         return reinterpret_cast<char*>(letters.data() + rank * words);
     };
     std::copy(text.begin(), text.end(), text_of(static_cast<std::size_t>(group.rank())));
-    const Tensor all{letters.data(), DType::i32, 1, letters.size(), letters.size()};
+    const device::Tensor all{letters.data(), device::DType::i32, 1, letters.size(), letters.size()};
     gather_pieces(group, pieces_of(group, all), all);
     std::vector<std::string> texts(ranks);
     for (std::size_t r = 0; r < ranks; ++r) texts[r].assign(text_of(r), static_cast<std::size_t>(lengths[r]));
@@ -170,38 +171,39 @@ std::vector<std::string> gather_all(Communicator& group, const std::string& text
 
 void barrier(Communicator& group) { gather_all(group, std::array{0.0}); }
 
-void gather_rows(Communicator& group, Tensor values, const std::vector<Range>& ranges) {
+void gather_rows(Communicator& group, device::Tensor values, const std::vector<layout::Range>& ranges) {
     check(group, values, ranges);
     auto tickets = room_for_tickets(group);
     for_each_peer(group, [&](int peer) {
-        const Tensor rows = rows_of(values, ranges, peer);
+        const device::Tensor rows = rows_of(values, ranges, peer);
         if (rows.is_present()) tickets.push_back(group.start_receive(rows, peer));
     });
-    const Tensor own = rows_of(values, ranges, group.rank());
+    const device::Tensor own = rows_of(values, ranges, group.rank());
     for_each_peer(group, [&](int peer) {
         if (own.is_present()) tickets.push_back(group.start_send(own, peer));
     });
     group.wait(tickets);
 }
 
-void sum_rows(Communicator& group, Tensor values, const std::vector<Range>& ranges, Arena& scratch) {
+void sum_rows(Communicator& group, device::Tensor values, const std::vector<layout::Range>& ranges,
+              device::Arena& scratch) {
     check(group, values, ranges);
     if (group.size() == 1) return;
-    const ArenaScope scope(scratch);
+    const device::ArenaScope scope(scratch);
     auto tickets = room_for_tickets(group);
-    const Tensor own = rows_of(values, ranges, group.rank());
+    const device::Tensor own = rows_of(values, ranges, group.rank());
     const auto peers = static_cast<std::size_t>(group.size()) - 1;
-    const Tensor received = scratch.tensor(values.dtype, peers, own.size());
+    const device::Tensor received = scratch.tensor(values.dtype, peers, own.size());
     for_each_peer(group, [&](int peer) {
         if (own.is_present())
             tickets.push_back(group.start_receive(received_from(group, received, peer), peer));
     });
     for_each_peer(group, [&](int peer) {
-        const Tensor rows = rows_of(values, ranges, peer);
+        const device::Tensor rows = rows_of(values, ranges, peer);
         if (rows.is_present()) tickets.push_back(group.start_send(rows, peer));
     });
     group.wait(tickets);
     add_in_rank_order(group, own, received);
 }
 
-}  // namespace trireme
+}  // namespace trireme::comm

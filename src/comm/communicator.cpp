@@ -2,7 +2,7 @@
 
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 class SingleRank final : public Communicator {
@@ -13,8 +13,8 @@ public:
     int size() const override { return 1; }
     const std::string& name() const override { return name_; }
 
-    Ticket start_send(ConstTensor, int peer, Label) override { refuse(peer); }
-    Ticket start_receive(Tensor, int peer, Label) override { refuse(peer); }
+    Ticket start_send(device::ConstTensor, int peer, Label) override { refuse(peer); }
+    Ticket start_receive(device::Tensor, int peer, Label) override { refuse(peer); }
     bool is_done(Ticket) override { return true; }
 
 protected:
@@ -31,9 +31,9 @@ private:
 }  // namespace
 
 void Communicator::wait(std::span<const Ticket> tickets) {
-    const double begin = now_seconds();
+    const double begin = device::now_seconds();
     for (const Ticket ticket : tickets) wait_for(ticket);
-    traffic_.wait_seconds += now_seconds() - begin;
+    traffic_.wait_seconds += device::now_seconds() - begin;
 }
 
 void Communicator::progress() {
@@ -52,4 +52,4 @@ std::unique_ptr<Communicator> single_rank(std::string name) {
     return std::make_unique<SingleRank>(std::move(name));
 }
 
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -10,7 +10,7 @@
 #include "trireme/comm/collectives.hpp"
 #include "trireme/comm/nccl.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 // "rank 3", "ranks 0 and 1", "ranks 0, 1 and 5"
@@ -89,7 +89,7 @@ GpuMessages choose_gpu_messages(const std::vector<GpuAddress>& ranks) {
     return {.is_by_nccl = true, .sentence = cat("NCCL ", text_of_nccl_version(ranks.front().nccl_version))};
 }
 
-GpuMessages choose_gpu_messages(Communicator& group, const std::string& host, const GpuFacts& gpu,
+GpuMessages choose_gpu_messages(Communicator& group, const std::string& host, const device::GpuFacts& gpu,
                                 const NcclSearch& nccl) {
     const GpuAddress own{.host = host,
                          .name = gpu.name,
@@ -114,4 +114,4 @@ std::string text_of_nccl_version(int version) {
     return cat(version / 10'000, ".", version / 100 % 100, ".", version % 100);
 }
 
-}  // namespace trireme
+}  // namespace trireme::comm

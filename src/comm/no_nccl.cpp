@@ -1,7 +1,7 @@
 // What a program that was built without nccl.h has instead of NCCL. It finds none, so nobody asks for more.
 #include "trireme/comm/nccl.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 NcclSearch find_nccl(const std::vector<std::string>& /*names*/) {
     return {.complaint = "this program was built without NCCL; build it where nccl.h is found"};
@@ -11,4 +11,4 @@ std::unique_ptr<Communicator> nccl_group(NcclWiring /*wiring*/, Patience /*patie
     throw ResourceError(find_nccl().complaint);
 }
 
-}  // namespace trireme
+}  // namespace trireme::comm

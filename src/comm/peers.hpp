@@ -6,7 +6,7 @@
 
 #include "trireme/comm/communicator.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 // Messages of one collective; room for one to and one from each peer.
 inline std::vector<Communicator::Ticket> room_for_tickets(const Communicator& group) {
@@ -20,4 +20,4 @@ void for_each_peer(const Communicator& group, Use&& use) {
     for (int step = 1; step < group.size(); ++step) use((group.rank() + step) % group.size());
 }
 
-}  // namespace trireme
+}  // namespace trireme::comm

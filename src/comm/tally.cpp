@@ -4,7 +4,7 @@
 
 #include "comm/peers.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 double Gathered::sum(std::size_t field) const {
     double total = 0;
@@ -29,8 +29,8 @@ void Tally::post(std::span<const double> own) {
     Round& round = rounds_.emplace_back();
     round.values.resize(width_ * static_cast<std::size_t>(group_.size()));
     const auto of_rank = [&](int rank) {
-        return Tensor{round.values.data() + width_ * static_cast<std::size_t>(rank), DType::f64, 1, width_,
-                      width_};
+        return device::Tensor{round.values.data() + width_ * static_cast<std::size_t>(rank), device::DType::f64,
+                              1, width_, width_};
     };
     std::ranges::copy(own, round.values.begin() + static_cast<std::ptrdiff_t>(width_) * group_.rank());
     for_each_peer(group_,
@@ -48,4 +48,4 @@ Gathered Tally::take() {
     return gathered;
 }
 
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -2,7 +2,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::config {
 
 std::string text_of(const RankSpan& ranks) {
     return ranks.first == ranks.last ? cat(ranks.first) : cat(ranks.first, '-', ranks.last);
@@ -12,4 +12,4 @@ std::string text_of(const ProfileFile& file) {
     return file.ranks ? cat(text_of(*file.ranks), '=', file.path) : file.path;
 }
 
-}  // namespace trireme
+}  // namespace trireme::config

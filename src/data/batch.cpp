@@ -11,7 +11,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/data/corpus_info.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 float brightness(std::uint8_t byte) { return static_cast<float>(byte) / 127.5F - 1.0F; }
@@ -45,7 +45,7 @@ void append_patches(std::span<const std::uint8_t> pixels, const ImageSize& image
 
 constexpr std::int32_t nothing_to_predict = -1;
 
-std::int64_t number_of(const SampleVisit& visit, std::span<const Sample> samples) {
+std::int64_t number_of(const plan::SampleVisit& visit, std::span<const Sample> samples) {
     return static_cast<std::int64_t>(visit.epoch * samples.size() + visit.sample);
 }
 
@@ -175,40 +175,40 @@ private:
     Batch batch_;
 };
 
-std::size_t packed_rows(const std::vector<SampleVisit>& visits, std::span<const Sample> samples) {
+std::size_t packed_rows(const std::vector<plan::SampleVisit>& visits, std::span<const Sample> samples) {
     std::size_t rows = 0;
-    for (const SampleVisit& visit : visits) rows += samples[visit.sample].length;
+    for (const plan::SampleVisit& visit : visits) rows += samples[visit.sample].length;
     return rows;
 }
 
 }  // namespace
 
-MicroBatch make_micro_batch(std::vector<SampleVisit> visits, std::span<const Sample> samples,
-                            LengthPolicy policy, std::size_t longest) {
+plan::MicroBatch make_micro_batch(std::vector<plan::SampleVisit> visits, std::span<const Sample> samples,
+                                  plan::LengthPolicy policy, std::size_t longest) {
     std::size_t padded = 0;
     switch (policy) {
-        case LengthPolicy::fixed:
+        case plan::LengthPolicy::fixed:
             padded = longest;
             break;
-        case LengthPolicy::pad:
-            for (const SampleVisit& visit : visits) {
+        case plan::LengthPolicy::pad:
+            for (const plan::SampleVisit& visit : visits) {
                 padded = std::max<std::size_t>(padded, samples[visit.sample].length);
             }
             break;
-        case LengthPolicy::pack:
+        case plan::LengthPolicy::pack:
             break;
     }
     return {.samples = std::move(visits), .padded_length = padded};
 }
 
 Batch build_batch(const Corpus& corpus, std::span<const Sample> samples, const BatchRules& rules,
-                  const MicroBatch& micro_batch) {
+                  const plan::MicroBatch& micro_batch) {
     const bool is_packed = micro_batch.padded_length == 0;
     const std::size_t rows = is_packed ? packed_rows(micro_batch.samples, samples)
                                        : micro_batch.samples.size() * micro_batch.padded_length;
     BatchWriter writer(corpus, rules, rows);
     std::size_t begin = 0;
-    for (const SampleVisit& visit : micro_batch.samples) {
+    for (const plan::SampleVisit& visit : micro_batch.samples) {
         const Sample& sample = samples[visit.sample];
         writer.write(begin, sample, number_of(visit, samples));
         begin += is_packed ? sample.length : micro_batch.padded_length;
@@ -217,23 +217,23 @@ Batch build_batch(const Corpus& corpus, std::span<const Sample> samples, const B
 }
 
 std::size_t count_targets(const Corpus& corpus, std::span<const Sample> samples, const BatchRules& rules,
-                          std::span<const SampleVisit> visits) {
+                          std::span<const plan::SampleVisit> visits) {
     switch (rules.task) {
         case Task::language: {
             std::size_t count = 0;
-            for (const SampleVisit& visit : visits) count += samples[visit.sample].length;
+            for (const plan::SampleVisit& visit : visits) count += samples[visit.sample].length;
             return count;
         }
         case Task::masked: {
             const Masking masking(corpus.info(), rules.mask_key, rules.mask_share);
             std::size_t count = 0;
-            for (const SampleVisit& visit : visits)
+            for (const plan::SampleVisit& visit : visits)
                 count += masking.places(number_of(visit, samples), framed_tokens(samples[visit.sample])).size();
             return count;
         }
         case Task::span:
             return static_cast<std::size_t>(
-                std::count_if(visits.begin(), visits.end(), [&](const SampleVisit& visit) {
+                std::count_if(visits.begin(), visits.end(), [&](const plan::SampleVisit& visit) {
                     const Sample& sample = samples[visit.sample];
                     return span_rows(corpus.places(sample.row), sample.length).is_answered();
                 }));
@@ -243,4 +243,4 @@ std::size_t count_targets(const Corpus& corpus, std::span<const Sample> samples,
     throw BugError("unknown task");
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -9,7 +9,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/random.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 constexpr std::size_t framing_specials = 2;  // [CLS] and [SEP] around a text
@@ -236,4 +236,4 @@ SampleIndex index_samples(const Corpus& corpus, const SampleRules& rules) {
     return index;
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -4,7 +4,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/data/sample_index.hpp"
 
-namespace trireme {
+namespace trireme::data {
 
 Sampler::Sampler(std::uint64_t samples, std::uint64_t seed)
     : samples_(samples), key_(RandomKey{seed}.then("sampler")) {
@@ -12,13 +12,13 @@ Sampler::Sampler(std::uint64_t samples, std::uint64_t seed)
     half_bits_ = std::max(1, (static_cast<int>(std::bit_width(samples - 1)) + 1) / 2);
 }
 
-SampleVisit Sampler::visit(std::uint64_t ordinal) const {
+plan::SampleVisit Sampler::visit(std::uint64_t ordinal) const {
     const std::uint64_t epoch = ordinal / samples_;
     return {.epoch = epoch, .sample = permuted(epoch, ordinal % samples_)};
 }
 
-std::vector<SampleVisit> Sampler::visits(std::uint64_t first_ordinal, std::size_t count) const {
-    std::vector<SampleVisit> visits(count);
+std::vector<plan::SampleVisit> Sampler::visits(std::uint64_t first_ordinal, std::size_t count) const {
+    std::vector<plan::SampleVisit> visits(count);
     for (std::size_t i = 0; i < count; ++i) visits[i] = visit(first_ordinal + i);
     return visits;
 }
@@ -46,4 +46,4 @@ std::uint64_t Sampler::permuted(std::uint64_t epoch, std::uint64_t position) con
     return value;
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -5,7 +5,7 @@
 #include "data/corpus/schema.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 std::vector<std::uint32_t> ascending(const SpecialTokens& special) {
@@ -75,4 +75,4 @@ SpanRows span_rows(const Question& places, std::size_t length) {
     return rows;
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

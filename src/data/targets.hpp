@@ -8,7 +8,7 @@
 #include "trireme/base/random.hpp"
 #include "trireme/data/corpus_info.hpp"
 
-namespace trireme {
+namespace trireme::data {
 
 // Which tokens of a sample are hidden, and what is shown in their place (Devlin et al. 2019, section 3.1).
 // Every choice depends on the key, the number of the visit and the place in the sample alone: not on the batch,
@@ -53,4 +53,4 @@ struct SpanRows {
 // Of a sample of `length` rows, which must hold the question and a token of the context (BugError).
 SpanRows span_rows(const Question& places, std::size_t length);
 
-}  // namespace trireme
+}  // namespace trireme::data

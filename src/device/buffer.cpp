@@ -7,7 +7,7 @@
 
 #include "trireme/device/gpu.hpp"
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 constexpr std::size_t cache_line = 64;
@@ -77,4 +77,4 @@ Tensor Arena::tensor(DType dtype, std::size_t rows, std::size_t columns) {
     return {buffer_.data() + begin, dtype, rows, columns, columns, buffer_.place()};
 }
 
-}  // namespace trireme
+}  // namespace trireme::device

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-namespace trireme {
+namespace trireme::device {
 
 // Blocks of one size, and of powers of two beyond that: sizes change with every batch, and few blocks serve
 // them all.
@@ -71,4 +71,4 @@ std::shared_ptr<std::byte> ByteSender::send(std::span<const std::byte> bytes) {
     return {loan, block.gpu};
 }
 
-}  // namespace trireme
+}  // namespace trireme::device

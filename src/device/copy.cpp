@@ -3,7 +3,7 @@
 #include "trireme/device/buffer.hpp"
 #include "trireme/device/gpu.hpp"
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 void require_alike(const ConstTensor& from, const ConstTensor& to) {
@@ -35,4 +35,4 @@ void copy_rows(ConstTensor from, Tensor to, const Patience& patience) {
                   from.rows);
 }
 
-}  // namespace trireme
+}  // namespace trireme::device

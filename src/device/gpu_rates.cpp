@@ -3,7 +3,7 @@
 
 #include "trireme/device/gpu.hpp"
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 struct DataSheet {
@@ -37,4 +37,4 @@ std::optional<double> dense_rate_of(const std::string& gpu, DType dtype) {
     return of(*sheet, dtype) * 1e12;
 }
 
-}  // namespace trireme
+}  // namespace trireme::device

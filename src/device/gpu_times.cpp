@@ -2,7 +2,7 @@
 
 #include "trireme/device/gpu.hpp"
 
-namespace trireme {
+namespace trireme::device {
 
 std::size_t GpuTimes::mark() {
     if (marked_ == moments_.size()) moments_.emplace_back();
@@ -53,4 +53,4 @@ void GpuQueue::wait_until_over(const GpuMoment& moment) const {
     wait_until([&] { return moment.is_over(); }, patience_, [] { return "its GPU to do what it was given"; });
 }
 
-}  // namespace trireme
+}  // namespace trireme::device

@@ -15,7 +15,7 @@
 #include "device/affinity.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 // Returns the number after the word `label`, or nothing if the file or the word is missing.
@@ -174,4 +174,4 @@ std::vector<UsableMemory> usable_memory(const fs::path& root) {
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::device

@@ -2,7 +2,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/device/gpu.hpp"
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 [[noreturn]] void complain() { throw ResourceError(find_gpus().complaint); }
@@ -48,4 +48,4 @@ void GpuQueue::mark(GpuMoment& /*moment*/) { complain(); }
 void GpuQueue::wait_for(const GpuMoment& /*moment*/) { complain(); }
 bool GpuQueue::is_idle() const { complain(); }
 
-}  // namespace trireme
+}  // namespace trireme::device

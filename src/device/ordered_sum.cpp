@@ -5,7 +5,7 @@
 #include "trireme/device/buffer.hpp"
 #include "trireme/device/gpu.hpp"
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 // A block at a time, which stays in the first cache: the own values are a term as well as the place of the sum.
@@ -34,4 +34,4 @@ void sum_in_order(Tensor own, std::size_t self, ConstTensor others) {
     visit_float(own.dtype, [&]<class T>(T) { sum<T>(own.as<T>(), self, others.as<T>()); });
 }
 
-}  // namespace trireme
+}  // namespace trireme::device

@@ -4,7 +4,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::device {
 
 SharedLibrary::SharedLibrary(const std::vector<std::string>& names, const std::string& purpose) {
     // It stays when nobody needs it any more: some leave threads, and handlers of the process' end, behind.
@@ -30,4 +30,4 @@ void* SharedLibrary::address_of(const char* name) const {
     return address;
 }
 
-}  // namespace trireme
+}  // namespace trireme::device

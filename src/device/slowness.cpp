@@ -3,7 +3,7 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/device/stream.hpp"
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 constexpr double least_sleep = 200e-6;  // seconds: four times what a sleep takes too long
@@ -29,4 +29,4 @@ void Slowness::settle() {
     owed_ -= now_seconds() - begin;
 }
 
-}  // namespace trireme
+}  // namespace trireme::device

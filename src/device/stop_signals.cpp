@@ -4,7 +4,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 // Runs in a thread that a library had started before signals were blocked. The thread gets none from here on,
@@ -91,4 +91,4 @@ SignalCall::~SignalCall() {
     signals_.calls_.erase(call_);
 }
 
-}  // namespace trireme
+}  // namespace trireme::device

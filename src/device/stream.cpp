@@ -7,7 +7,7 @@
 #include "trireme/device/gpu_times.hpp"
 #include "trireme/device/power.hpp"
 
-namespace trireme {
+namespace trireme::device {
 
 Place Stream::place() const {
     if (is_ghost()) return Place::ghost;
@@ -65,4 +65,4 @@ void set_clock(std::size_t state, Stream& stream) {
     stream.clock = clock_states()[state].speed;
 }
 
-}  // namespace trireme
+}  // namespace trireme::device

@@ -5,7 +5,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/device/machine.hpp"
 
-namespace trireme {
+namespace trireme::device {
 
 const char* name_of(TraceLane lane) {
     switch (lane) {
@@ -92,4 +92,4 @@ std::function<void()> traced(Trace* trace, TraceLane lane, const char* name, std
     };
 }
 
-}  // namespace trireme
+}  // namespace trireme::device

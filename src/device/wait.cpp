@@ -10,7 +10,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 // The time in which this process has run since it began to wait.
@@ -58,4 +58,4 @@ void wait_until(const std::function<bool()>& is_ready, const Patience& patience,
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::device

@@ -7,7 +7,7 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/device/power.hpp"
 
-namespace trireme {
+namespace trireme::device {
 
 double now_seconds() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -29,4 +29,4 @@ void set_clock_state(std::size_t state) {
 
 std::optional<double> consumed_joules() { return std::nullopt; }
 
-}  // namespace trireme
+}  // namespace trireme::device

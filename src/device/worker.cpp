@@ -9,7 +9,7 @@
 
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::device {
 
 struct Worker::Shared {
     std::mutex mutex;
@@ -106,4 +106,4 @@ void Worker::clear() {
     shared_->thrown = nullptr;
 }
 
-}  // namespace trireme
+}  // namespace trireme::device

@@ -2,7 +2,7 @@
 
 #include "kernels/shape_check.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 void Activation::check() const {
     const ShapeCheck check("activation", input.dtype);
@@ -10,7 +10,7 @@ void Activation::check() const {
     check.matrix("output", output, input.rows, input.columns);
 }
 
-Cost Activation::cost() const {
+device::Cost Activation::cost() const {
     return {.kernel = "activation", .bytes = static_cast<double>(input.bytes() + output.bytes())};
 }
 
@@ -23,7 +23,7 @@ void ActivationBackward::check() const {
     check.matrix("grad_input", grad_input, input.rows, input.columns);
 }
 
-Cost ActivationBackward::cost() const {
+device::Cost ActivationBackward::cost() const {
     const std::size_t bytes = input.bytes() + grad_output.bytes() + grad_input.bytes();
     return {.kernel = "activation_backward", .bytes = static_cast<double>(bytes)};
 }
@@ -39,7 +39,7 @@ void SiluGate::check() const {
     check.matrix("output", output, gate.rows, gate.columns);
 }
 
-Cost SiluGate::cost() const {
+device::Cost SiluGate::cost() const {
     return {.kernel = "silu_gate", .bytes = static_cast<double>(gate.bytes() + up.bytes() + output.bytes())};
 }
 
@@ -54,7 +54,7 @@ void SiluGateBackward::check() const {
     check.matrix("grad_up", grad_up, gate.rows, gate.columns);
 }
 
-Cost SiluGateBackward::cost() const {
+device::Cost SiluGateBackward::cost() const {
     const std::size_t read = gate.bytes() + up.bytes() + grad_output.bytes();
     const std::size_t written = grad_gate.bytes() + grad_up.bytes();
     return {.kernel = "silu_gate_backward", .bytes = static_cast<double>(read + written)};
@@ -68,4 +68,4 @@ NamedTensors SiluGateBackward::tensors() const {
             {"grad_up", grad_up}};
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

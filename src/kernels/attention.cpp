@@ -4,10 +4,10 @@
 #include "kernels/shape_check.hpp"
 #include "trireme/kernels/rotary.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
-void check_shape(const ShapeCheck& check, const AttentionShape& shape, const ConstTensor& query) {
+void check_shape(const ShapeCheck& check, const AttentionShape& shape, const device::ConstTensor& query) {
     check.demand(shape.heads > 0 && shape.groups > 0 && shape.heads % shape.groups == 0, shape.heads,
                  " heads cannot share ", shape.groups, " groups evenly");
     check.demand(query.columns % shape.heads == 0, query.columns, " columns of query cannot be cut into ",
@@ -17,7 +17,7 @@ void check_shape(const ShapeCheck& check, const AttentionShape& shape, const Con
     check_segments(check, shape.segments, query.rows);
 }
 
-std::size_t key_columns(const AttentionShape& shape, const ConstTensor& query) {
+std::size_t key_columns(const AttentionShape& shape, const device::ConstTensor& query) {
     return query.columns / shape.heads * shape.groups;
 }
 
@@ -43,7 +43,7 @@ void Attention::check() const {
     check.wide_matrix("log_sum", log_sum, query.rows, shape.heads);
 }
 
-Cost Attention::cost() const {
+device::Cost Attention::cost() const {
     constexpr double products = 2;  // scores, output
     const std::size_t bytes = query.bytes() + key.bytes() + value.bytes() + output.bytes() + log_sum.bytes();
     return {.kernel = "attention",
@@ -70,7 +70,7 @@ void AttentionBackward::check() const {
     check.matrix("grad_value", grad_value, query.rows, shared_columns);
 }
 
-Cost AttentionBackward::cost() const {
+device::Cost AttentionBackward::cost() const {
     constexpr double products = 5;  // scores again, gradients of scores, query, key and value
     const std::size_t read =
         query.bytes() + key.bytes() + value.bytes() + output.bytes() + log_sum.bytes() + grad_output.bytes();
@@ -89,7 +89,7 @@ NamedTensors AttentionBackward::tensors() const {
 void Rotary::check() const {
     const ShapeCheck check("rotary", values.dtype);
     check.matrix("values", values, values.rows, values.columns);
-    check.vector_of(DType::i32, "positions", positions, values.rows);
+    check.vector_of(device::DType::i32, "positions", positions, values.rows);
     const std::size_t head_size = 2 * frequencies.size();
     check.demand(head_size > 0, "there are no frequencies, one for each pair of channels of a head");
     check.demand(values.columns % head_size == 0, values.columns,
@@ -101,11 +101,11 @@ void Rotary::check() const {
     }
 }
 
-Cost Rotary::cost() const {
+device::Cost Rotary::cost() const {
     const std::size_t bytes = 2 * values.bytes() + positions.bytes() + frequencies.size_bytes();
     return {.kernel = "rotary", .bytes = static_cast<double>(bytes)};
 }
 
 NamedTensors Rotary::tensors() const { return {{"values", values}, {"positions", positions}}; }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -2,15 +2,15 @@
 
 #include "kernels/shape_check.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 void check_dropout(const ShapeCheck& check, const Dropout& dropout, std::size_t rows) {
     check.demand(dropout.rate >= 0 && dropout.rate < 1, "a dropout rate of ", dropout.rate,
                  " is not in [0, 1)");
     if (!dropout.is_on()) return;
-    check.vector_of(DType::i64, "samples", dropout.samples, rows);
-    check.vector_of(DType::i32, "positions", dropout.positions, rows);
+    check.vector_of(device::DType::i64, "samples", dropout.samples, rows);
+    check.vector_of(device::DType::i32, "positions", dropout.positions, rows);
 }
 
 std::size_t dropout_bytes(const Dropout& dropout) {
@@ -27,7 +27,7 @@ void ResidualAdd::check() const {
     check_dropout(check, dropout, input.rows);
 }
 
-Cost ResidualAdd::cost() const {
+device::Cost ResidualAdd::cost() const {
     const std::size_t bytes = residual.bytes() + input.bytes() + output.bytes() + dropout_bytes(dropout);
     return {.kernel = residual.is_present() ? "residual_add" : "dropout", .bytes = static_cast<double>(bytes)};
 }
@@ -43,7 +43,7 @@ void DropoutBackward::check() const {
     check_dropout(check, dropout, grad_output.rows);
 }
 
-Cost DropoutBackward::cost() const {
+device::Cost DropoutBackward::cost() const {
     const std::size_t bytes = grad_output.bytes() + grad_input.bytes() + dropout_bytes(dropout);
     return {.kernel = "dropout_backward", .bytes = static_cast<double>(bytes)};
 }
@@ -52,4 +52,4 @@ NamedTensors DropoutBackward::tensors() const {
     return {{"grad_output", grad_output}, {"grad_input", grad_input}};
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

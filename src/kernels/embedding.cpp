@@ -4,11 +4,11 @@
 
 #include "kernels/shape_check.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // Of the rows of a table that `count` lookups can touch at most.
-std::size_t touched_bytes(const ConstTensor& table, std::size_t count) {
+std::size_t touched_bytes(const device::ConstTensor& table, std::size_t count) {
     return std::min(count, table.rows) * table.columns * bytes_of(table.dtype);
 }
 
@@ -20,20 +20,20 @@ void check_part(const ShapeCheck& check, std::string_view table_name, std::size_
                  first_token, " on does not fit into a vocabulary of ", all);
 }
 
-void check_types(const ShapeCheck& check, const ConstTensor& types, std::string_view table_name,
-                 const ConstTensor& table, std::size_t rows) {
+void check_types(const ShapeCheck& check, const device::ConstTensor& types, std::string_view table_name,
+                 const device::ConstTensor& table, std::size_t rows) {
     check.demand(table.is_present() || !types.is_present(), "there are ", types.size(), " types but no ",
                  table_name);
     if (!table.is_present()) return;
-    check.vector_of(DType::i32, "types", types, rows);
+    check.vector_of(device::DType::i32, "types", types, rows);
 }
 
 }  // namespace
 
 void Embedding::check() const {
     const ShapeCheck check("embedding", output.dtype);
-    check.vector_of(DType::i32, "tokens", tokens, output.rows);
-    check.vector_of(DType::i32, "positions", positions, output.rows);
+    check.vector_of(device::DType::i32, "tokens", tokens, output.rows);
+    check.vector_of(device::DType::i32, "positions", positions, output.rows);
     check.matrix("token_table", token_table, token_table.rows, output.columns);
     check_part(check, "token_table", first_token, token_table.rows, vocabulary);
     if (position_table.is_present()) {
@@ -44,7 +44,7 @@ void Embedding::check() const {
     check.matrix("output", output, output.rows, output.columns);
 }
 
-Cost Embedding::cost() const {
+device::Cost Embedding::cost() const {
     const std::size_t indices = tokens.bytes() + positions.bytes() + types.bytes();
     const std::size_t read = indices + touched_bytes(token_table, output.rows) +
                              touched_bytes(position_table, output.rows) +
@@ -64,8 +64,8 @@ NamedTensors Embedding::tensors() const {
 
 void EmbeddingBackward::check() const {
     const ShapeCheck check("embedding_backward", grad_output.dtype);
-    check.vector_of(DType::i32, "tokens", tokens, grad_output.rows);
-    check.vector_of(DType::i32, "positions", positions, grad_output.rows);
+    check.vector_of(device::DType::i32, "tokens", tokens, grad_output.rows);
+    check.vector_of(device::DType::i32, "positions", positions, grad_output.rows);
     check.matrix("grad_output", grad_output, grad_output.rows, grad_output.columns);
     check.wide_matrix("grad_token_table", grad_token_table, grad_token_table.rows, grad_output.columns);
     check_part(check, "grad_token_table", first_token, grad_token_table.rows, vocabulary);
@@ -78,7 +78,7 @@ void EmbeddingBackward::check() const {
         check.wide_matrix("grad_type_table", grad_type_table, grad_type_table.rows, grad_output.columns);
 }
 
-Cost EmbeddingBackward::cost() const {
+device::Cost EmbeddingBackward::cost() const {
     const std::size_t read = tokens.bytes() + positions.bytes() + types.bytes() + grad_output.bytes();
     const std::size_t summed = touched_bytes(grad_token_table, grad_output.rows) +
                                touched_bytes(grad_position_table, grad_output.rows) +
@@ -96,4 +96,4 @@ NamedTensors EmbeddingBackward::tensors() const {
             {"grad_type_table", grad_type_table}};
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -2,14 +2,14 @@
 
 #include "kernels/shape_check.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 void Fill::check() const {
     const ShapeCheck check("fill", output.dtype);
     check.matrix("output", output, output.rows, output.columns);
 }
 
-Cost Fill::cost() const { return {.kernel = "fill", .bytes = static_cast<double>(output.bytes())}; }
+device::Cost Fill::cost() const { return {.kernel = "fill", .bytes = static_cast<double>(output.bytes())}; }
 
 NamedTensors Fill::tensors() const { return {{"output", output}}; }
 
@@ -20,10 +20,10 @@ void FillNormal::check() const {
                  " columns cannot come from a tensor of ", global_columns);
 }
 
-Cost FillNormal::cost() const {
+device::Cost FillNormal::cost() const {
     return {.kernel = "fill_normal", .bytes = static_cast<double>(output.bytes())};
 }
 
 NamedTensors FillNormal::tensors() const { return {{"output", output}}; }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -8,28 +8,28 @@
 #include "trireme/device/stream.hpp"
 #include "trireme/device/tensor.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 // A tensor of the GPU is copied, once its stream has made it. Not for ghosts.
 class HostValues {
 public:
-    HostValues(Stream& stream, const ConstTensor& values) : values_(values) {
-        if (values.place != Place::gpu) return;
+    HostValues(device::Stream& stream, const device::ConstTensor& values) : values_(values) {
+        if (values.place != device::Place::gpu) return;
         stream.gpu_times->queue().wait();
         copy_.resize(values.bytes());
-        const Tensor copy{copy_.data(), values.dtype, values.rows, values.columns, values.columns};
+        const device::Tensor copy{copy_.data(), values.dtype, values.rows, values.columns, values.columns};
         copy_rows(values, copy);
         values_ = copy;
     }
 
     template <class T>
-    Elements<const T> as() const {
+    device::Elements<const T> as() const {
         return values_.as<T>();
     }
 
 private:
     std::vector<std::byte> copy_;
-    ConstTensor values_;
+    device::ConstTensor values_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::kernels

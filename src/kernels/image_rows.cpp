@@ -2,11 +2,12 @@
 
 #include "kernels/shape_check.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // The rows of images whose places are those of `place_table` and whose patches are `patches`.
-std::size_t image_rows(const ShapeCheck& check, const ConstTensor& patches, const ConstTensor& place_table) {
+std::size_t image_rows(const ShapeCheck& check, const device::ConstTensor& patches,
+                       const device::ConstTensor& place_table) {
     const std::size_t places = place_table.rows;
     check.demand(places > 1, "place_table has ", places,
                  " rows, but an image has a class token and at least one patch");
@@ -26,7 +27,7 @@ void ImageRows::check() const {
     check.matrix("output", output, rows, output.columns);
 }
 
-Cost ImageRows::cost() const {
+device::Cost ImageRows::cost() const {
     const std::size_t read = patches.bytes() + class_token.bytes() + place_table.bytes();
     return {.kernel = "image_rows", .bytes = static_cast<double>(read + output.bytes())};
 }
@@ -45,7 +46,7 @@ void ImageRowsBackward::check() const {
     check.wide_matrix("grad_place_table", grad_place_table, grad_place_table.rows, grad_output.columns);
 }
 
-Cost ImageRowsBackward::cost() const {
+device::Cost ImageRowsBackward::cost() const {
     const std::size_t summed = grad_class_token.bytes() + grad_place_table.bytes();
     return {.kernel = "image_rows_backward",
             .bytes = static_cast<double>(grad_output.bytes() + grad_patches.bytes() + 2 * summed)};
@@ -58,4 +59,4 @@ NamedTensors ImageRowsBackward::tensors() const {
             {"grad_place_table", grad_place_table}};
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

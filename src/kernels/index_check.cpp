@@ -4,11 +4,12 @@
 #include <limits>
 #include <vector>
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // Throws unless first <= index < end for each of `indices`, (n) i32.
-void check_range(std::string_view name, const ConstTensor& indices, std::int64_t first, std::size_t end) {
+void check_range(std::string_view name, const device::ConstTensor& indices, std::int64_t first,
+                 std::size_t end) {
     const std::int32_t* begin = indices.as<std::int32_t>().data;
     const auto last = static_cast<std::int64_t>(end) - 1;
     const auto is_wrong = [&](std::int32_t index) { return index < first || index > last; };
@@ -18,12 +19,12 @@ void check_range(std::string_view name, const ConstTensor& indices, std::int64_t
 }
 
 // The table may have a part of the vocabulary: tokens that other ranks look up are right here, too.
-void check_tokens(std::string_view name, const ConstTensor& tokens, std::size_t vocabulary,
-                  const ConstTensor& table) {
+void check_tokens(std::string_view name, const device::ConstTensor& tokens, std::size_t vocabulary,
+                  const device::ConstTensor& table) {
     check_range(name, tokens, 0, vocabulary == 0 ? table.rows : vocabulary);
 }
 
-void check_lookup(std::string_view name, const ConstTensor& indices, const ConstTensor& table) {
+void check_lookup(std::string_view name, const device::ConstTensor& indices, const device::ConstTensor& table) {
     if (table.is_present()) check_range(name, indices, 0, table.rows);
 }
 
@@ -35,7 +36,7 @@ void check_places(std::string_view name, std::size_t s, const std::int32_t* pair
     throw BugError(cat(name, "[", s, "] is (", pair[0], ", ", pair[1], "), not within ", first, " .. ", last));
 }
 
-void check_distinct(std::string_view name, const ConstTensor& indices, std::size_t end) {
+void check_distinct(std::string_view name, const device::ConstTensor& indices, std::size_t end) {
     const auto rows = indices.as<std::int32_t>();
     std::vector<bool> is_named(end);
     for (std::size_t i = 0; i < rows.columns; ++i) {
@@ -125,4 +126,4 @@ void check_segments(const ShapeCheck& check, std::span<const Segment> segments, 
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -13,7 +13,7 @@
 #include "trireme/kernels/rows.hpp"
 #include "trireme/kernels/span_loss.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 void check_indices(const Embedding& op);
 void check_indices(const EmbeddingBackward& op);
@@ -31,4 +31,4 @@ void check_indices(const BestSpan& op);
 // Throws unless the segments lie within `rows` rows and do not overlap.
 void check_segments(const ShapeCheck& check, std::span<const Segment> segments, std::size_t rows);
 
-}  // namespace trireme
+}  // namespace trireme::kernels

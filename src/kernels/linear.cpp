@@ -2,17 +2,17 @@
 
 #include "kernels/shape_check.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
-void check_weight(const ShapeCheck& check, std::string_view name, const ConstTensor& weight, WeightAxes axes,
-                  std::size_t in, std::size_t out) {
+void check_weight(const ShapeCheck& check, std::string_view name, const device::ConstTensor& weight,
+                  WeightAxes axes, std::size_t in, std::size_t out) {
     const bool is_in_out = axes == WeightAxes::in_out;
     check.matrix(name, weight, is_in_out ? in : out, is_in_out ? out : in);
 }
 
 // Of a product of that many rows, columns and depth.
-Cost product_cost(std::string_view kernel, std::array<std::size_t, 3> product, std::size_t bytes) {
+device::Cost product_cost(std::string_view kernel, std::array<std::size_t, 3> product, std::size_t bytes) {
     double flops = 2;
     for (const std::size_t extent : product) flops *= static_cast<double>(extent);
     return {.kernel = kernel, .flops = flops, .bytes = static_cast<double>(bytes), .product = product};
@@ -20,8 +20,8 @@ Cost product_cost(std::string_view kernel, std::array<std::size_t, 3> product, s
 
 }  // namespace
 
-bool joins_activation(const Stream& stream, DType dtype, ActivationKind kind) {
-    const auto* const gpu = std::get_if<CudaStream>(&stream.backend);
+bool joins_activation(const device::Stream& stream, device::DType dtype, ActivationKind kind) {
+    const auto* const gpu = std::get_if<device::CudaStream>(&stream.backend);
     return gpu != nullptr && joins_activation(*gpu, dtype, kind);
 }
 
@@ -34,7 +34,7 @@ void Linear::check() const {
     if (activated.is_present()) check.matrix("activated", activated, output.rows, output.columns);
 }
 
-Cost Linear::cost() const {
+device::Cost Linear::cost() const {
     return product_cost("linear", {output.rows, output.columns, input.columns},
                         input.bytes() + weight.bytes() + bias.bytes() + output.bytes() + activated.bytes());
 }
@@ -53,7 +53,7 @@ void LinearBackwardInput::check() const {
     check.demand(!accumulate, "a gradient that goes through an activation is not added to another one");
 }
 
-Cost LinearBackwardInput::cost() const {
+device::Cost LinearBackwardInput::cost() const {
     return product_cost("linear_backward_input", {grad_input.rows, grad_input.columns, grad_output.columns},
                         grad_output.bytes() + weight.bytes() + (accumulate ? 2 : 1) * grad_input.bytes() +
                             activated_from.bytes());
@@ -76,7 +76,7 @@ void LinearBackwardWeight::check() const {
     if (grad_bias.is_present()) check.wide_vector("grad_bias", grad_bias, grad_output.columns);
 }
 
-Cost LinearBackwardWeight::cost() const {
+device::Cost LinearBackwardWeight::cost() const {
     return product_cost("linear_backward_weight", {grad_weight.rows, grad_weight.columns, input.rows},
                         input.bytes() + grad_output.bytes() + 2 * grad_weight.bytes() + 2 * grad_bias.bytes());
 }
@@ -92,7 +92,7 @@ void ColumnSums::check() const {
     check.wide_vector("sums", sums, input.columns);
 }
 
-Cost ColumnSums::cost() const {
+device::Cost ColumnSums::cost() const {
     return {.kernel = "column_sums", .bytes = static_cast<double>(input.bytes() + 2 * sums.bytes())};
 }
 
@@ -102,10 +102,11 @@ void ChannelChange::check() const {
     const ShapeCheck check("channel_change", weight.dtype);
     check.matrix("weight", weight, weight.rows, weight.columns);
     check.matrix("before", before, weight.rows, weight.columns);
-    check.vector_of(DType::f64, "change", change, axes == WeightAxes::in_out ? weight.rows : weight.columns);
+    check.vector_of(device::DType::f64, "change", change,
+                    axes == WeightAxes::in_out ? weight.rows : weight.columns);
 }
 
-Cost ChannelChange::cost() const {
+device::Cost ChannelChange::cost() const {
     return {.kernel = "channel_change",
             .bytes = static_cast<double>(weight.bytes() + before.bytes() + 2 * change.bytes())};
 }
@@ -114,4 +115,4 @@ NamedTensors ChannelChange::tensors() const {
     return {{"weight", weight}, {"before", before}, {"change", change}};
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

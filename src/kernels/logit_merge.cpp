@@ -4,7 +4,7 @@
 
 #include "kernels/index_check.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 struct WholeRow {
@@ -16,7 +16,7 @@ struct WholeRow {
 };
 
 // Ranks have the columns in their order: of equally large logits, that of an earlier rank comes first.
-WholeRow merge(const Elements<const double>& parts, std::size_t rows, std::size_t r) {
+WholeRow merge(const device::Elements<const double>& parts, std::size_t rows, std::size_t r) {
     std::size_t best = r;
     for (std::size_t part = r; part < parts.rows; part += rows) {
         if (parts(part, logit_field::largest) > parts(best, logit_field::largest)) best = part;
@@ -59,4 +59,4 @@ void run_merge(const MergeLogitStatistics& op) {
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

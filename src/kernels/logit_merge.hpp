@@ -4,9 +4,9 @@
 
 #include "trireme/kernels/logit_statistics.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 // What a run() of MergeLogitStatistics does.
 void run_merge(const MergeLogitStatistics& op);
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -2,7 +2,7 @@
 
 #include "kernels/shape_check.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 void check_smoothing(const ShapeCheck& check, double smoothing) {
@@ -15,11 +15,11 @@ void LogitStatistics::check() const {
     const ShapeCheck check("logit_statistics", logits.dtype);
     check.matrix("logits", logits, logits.rows, logits.columns);
     check.demand(logits.columns > 0, "there is no part of a vocabulary: logits have no columns");
-    check.vector_of(DType::i32, "targets", targets, logits.rows);
-    check.matrix_of(DType::f64, "statistics", statistics, logits.rows, logit_field::count);
+    check.vector_of(device::DType::i32, "targets", targets, logits.rows);
+    check.matrix_of(device::DType::f64, "statistics", statistics, logits.rows, logit_field::count);
 }
 
-Cost LogitStatistics::cost() const {
+device::Cost LogitStatistics::cost() const {
     const std::size_t bytes = logits.bytes() + targets.bytes() + statistics.bytes();
     return {.kernel = "logit_statistics", .bytes = static_cast<double>(bytes)};
 }
@@ -31,18 +31,18 @@ NamedTensors LogitStatistics::tensors() const {
 void MergeLogitStatistics::check() const {
     const std::size_t rows = targets.columns;
     const ShapeCheck check("merge_logit_statistics", parts.dtype);
-    check.matrix_of(DType::f64, "parts", parts, parts.rows, logit_field::count);
-    check.vector_of(DType::i32, "targets", targets, rows);
+    check.matrix_of(device::DType::f64, "parts", parts, parts.rows, logit_field::count);
+    check.vector_of(device::DType::i32, "targets", targets, rows);
     check.demand(rows == 0 ? parts.rows == 0 : parts.rows > 0 && parts.rows % rows == 0, "parts of ",
                  parts.rows, " rows are not those of ranks that have ", rows, " rows each");
-    check.vector_of(DType::f64, "log_sums", log_sums, rows);
-    check.vector_of(DType::f64, "losses", losses, rows);
-    if (choices.is_present()) check.vector_of(DType::i32, "choices", choices, rows);
+    check.vector_of(device::DType::f64, "log_sums", log_sums, rows);
+    check.vector_of(device::DType::f64, "losses", losses, rows);
+    if (choices.is_present()) check.vector_of(device::DType::i32, "choices", choices, rows);
     check.demand(columns > 0, "there is no vocabulary: it has no columns");
     check_smoothing(check, smoothing);
 }
 
-Cost MergeLogitStatistics::cost() const {
+device::Cost MergeLogitStatistics::cost() const {
     const std::size_t written = log_sums.bytes() + losses.bytes() + choices.bytes();
     return {.kernel = "merge_logit_statistics",
             .bytes = static_cast<double>(parts.bytes() + targets.bytes() + written)};
@@ -62,12 +62,12 @@ void LogitGradients::check() const {
     check.demand(logits.columns > 0, "there is no part of a vocabulary: logits have no columns");
     check.demand(first_column + logits.columns <= columns, logits.columns, " columns from column ",
                  first_column, " on do not fit into a vocabulary of ", columns);
-    check.vector_of(DType::i32, "targets", targets, logits.rows);
-    check.vector_of(DType::f64, "log_sums", log_sums, logits.rows);
+    check.vector_of(device::DType::i32, "targets", targets, logits.rows);
+    check.vector_of(device::DType::f64, "log_sums", log_sums, logits.rows);
     check_smoothing(check, smoothing);
 }
 
-Cost LogitGradients::cost() const {
+device::Cost LogitGradients::cost() const {
     const std::size_t bytes = 2 * logits.bytes() + targets.bytes() + log_sums.bytes();
     return {.kernel = "logit_gradients", .bytes = static_cast<double>(bytes)};
 }
@@ -76,4 +76,4 @@ NamedTensors LogitGradients::tensors() const {
     return {{"logits", logits}, {"targets", targets}, {"log_sums", log_sums}};
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

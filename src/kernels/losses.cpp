@@ -5,19 +5,19 @@
 #include "trireme/kernels/cross_entropy.hpp"
 #include "trireme/kernels/span_loss.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 void CrossEntropy::check() const {
     const ShapeCheck check("cross_entropy", logits.dtype);
     check.matrix("logits", logits, logits.rows, logits.columns);
     check.demand(logits.columns > 0, "there is no vocabulary: logits have no columns");
-    check.vector_of(DType::i32, "targets", targets, logits.rows);
-    check.vector_of(DType::f64, "losses", losses, logits.rows);
-    if (choices.is_present()) check.vector_of(DType::i32, "choices", choices, logits.rows);
+    check.vector_of(device::DType::i32, "targets", targets, logits.rows);
+    check.vector_of(device::DType::f64, "losses", losses, logits.rows);
+    if (choices.is_present()) check.vector_of(device::DType::i32, "choices", choices, logits.rows);
     check.demand(smoothing >= 0 && smoothing < 1, "a smoothing of ", smoothing, " is not in [0, 1)");
 }
 
-Cost CrossEntropy::cost() const {
+device::Cost CrossEntropy::cost() const {
     const bool writes_gradients = gradient_scale != 0;
     const std::size_t bytes =
         (writes_gradients ? 2 : 1) * logits.bytes() + targets.bytes() + losses.bytes() + choices.bytes();
@@ -32,11 +32,11 @@ void SpanLoss::check() const {
     const ShapeCheck check("span_loss", logits.dtype);
     check.matrix("logits", logits, logits.rows, 2);
     check_segments(check, segments, logits.rows);
-    check.matrix_of(DType::i32, "answers", answers, segments.size(), 2);
-    check.vector_of(DType::f64, "losses", losses, segments.size());
+    check.matrix_of(device::DType::i32, "answers", answers, segments.size(), 2);
+    check.vector_of(device::DType::f64, "losses", losses, segments.size());
 }
 
-Cost SpanLoss::cost() const {
+device::Cost SpanLoss::cost() const {
     const bool writes_gradients = gradient_scale != 0;
     const std::size_t bytes = (writes_gradients ? 2 : 1) * logits.bytes() + answers.bytes() + losses.bytes();
     return {.kernel = "span_loss", .bytes = static_cast<double>(bytes)};
@@ -50,12 +50,12 @@ void BestSpan::check() const {
     const ShapeCheck check("best_span", logits.dtype);
     check.matrix("logits", logits, logits.rows, 2);
     check_segments(check, segments, logits.rows);
-    check.matrix_of(DType::i32, "contexts", contexts, segments.size(), 2);
-    check.matrix_of(DType::i32, "choices", choices, segments.size(), 2);
+    check.matrix_of(device::DType::i32, "contexts", contexts, segments.size(), 2);
+    check.matrix_of(device::DType::i32, "choices", choices, segments.size(), 2);
     check.demand(longest > 0, "answers of at most 0 rows are none");
 }
 
-Cost BestSpan::cost() const {
+device::Cost BestSpan::cost() const {
     const std::size_t bytes = logits.bytes() + contexts.bytes() + choices.bytes();
     return {.kernel = "best_span", .bytes = static_cast<double>(bytes)};
 }
@@ -64,4 +64,4 @@ NamedTensors BestSpan::tensors() const {
     return {{"logits", logits}, {"contexts", contexts}, {"choices", choices}};
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -17,7 +17,7 @@
 #include "trireme/kernels/span_loss.hpp"
 #include "trireme/kernels/update.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 [[noreturn]] void complain() { throw BugError("a program without CUDA has a stream on a GPU"); }
@@ -69,4 +69,4 @@ void run(CudaStream& /*stream*/, std::span<const SumOfSquares> /*ops*/) { compla
 Stream gpu_stream() { throw ResourceError(find_gpus().complaint); }
 std::size_t gpu_stream_bytes() { return 0; }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -2,10 +2,10 @@
 
 #include "kernels/shape_check.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
-void check_sum(const ShapeCheck& check, const ResidualAdd& sum, const ConstTensor& input) {
+void check_sum(const ShapeCheck& check, const ResidualAdd& sum, const device::ConstTensor& input) {
     if (!sum.is_present()) return;
     sum.check();
     const bool is_input = sum.output.data == input.data && sum.output.rows == input.rows &&
@@ -14,20 +14,20 @@ void check_sum(const ShapeCheck& check, const ResidualAdd& sum, const ConstTenso
 }
 
 // With what it takes to make the input, which is not read again then.
-double forward_bytes(const ResidualAdd& sum, const ConstTensor& input, std::size_t others) {
+double forward_bytes(const ResidualAdd& sum, const device::ConstTensor& input, std::size_t others) {
     const double made = sum.is_present() ? sum.cost().bytes : static_cast<double>(input.bytes());
     return made + static_cast<double>(others);
 }
 
 // The tensors that the norm reads: its input, or the terms of the sum that is its input.
-NamedTensors tensors_of_input(const ConstTensor& input, const ResidualAdd& sum) {
+NamedTensors tensors_of_input(const device::ConstTensor& input, const ResidualAdd& sum) {
     if (!sum.is_present()) return {{"input", input}};
     return {{"residual", sum.residual}, {"input", sum.input}, {"sum", sum.output}};
 }
 
 }  // namespace
 
-bool joins_sum(const Stream& stream) { return stream.is_on_gpu(); }
+bool joins_sum(const device::Stream& stream) { return stream.is_on_gpu(); }
 
 void LayerNorm::check() const {
     const ShapeCheck check("layer_norm", input.dtype);
@@ -40,7 +40,7 @@ void LayerNorm::check() const {
     check_sum(check, sum, input);
 }
 
-Cost LayerNorm::cost() const {
+device::Cost LayerNorm::cost() const {
     const std::size_t read = gain.bytes() + bias.bytes();
     const std::size_t written = output.bytes() + mean.bytes() + inv_std.bytes();
     return {.kernel = sum.is_present() ? "residual_add_and_layer_norm" : "layer_norm",
@@ -65,7 +65,7 @@ void LayerNormBackwardInput::check() const {
     check.matrix("grad_input", grad_input, input.rows, input.columns);
 }
 
-Cost LayerNormBackwardInput::cost() const {
+device::Cost LayerNormBackwardInput::cost() const {
     const std::size_t read =
         input.bytes() + gain.bytes() + mean.bytes() + inv_std.bytes() + grad_output.bytes() + residual.bytes();
     const char* const kernel =
@@ -93,7 +93,7 @@ void LayerNormBackwardWeight::check() const {
     check.wide_vector("grad_bias", grad_bias, input.columns);
 }
 
-Cost LayerNormBackwardWeight::cost() const {
+device::Cost LayerNormBackwardWeight::cost() const {
     const std::size_t read = input.bytes() + mean.bytes() + inv_std.bytes() + grad_output.bytes();
     const std::size_t summed = grad_gain.bytes() + grad_bias.bytes();
     return {.kernel = "layer_norm_backward_weight", .bytes = static_cast<double>(read + 2 * summed)};
@@ -114,7 +114,7 @@ void RmsNorm::check() const {
     check_sum(check, sum, input);
 }
 
-Cost RmsNorm::cost() const {
+device::Cost RmsNorm::cost() const {
     return {.kernel = sum.is_present() ? "residual_add_and_rms_norm" : "rms_norm",
             .bytes = forward_bytes(sum, input, gain.bytes() + output.bytes() + inv_rms.bytes())};
 }
@@ -135,7 +135,7 @@ void RmsNormBackwardInput::check() const {
     check.matrix("grad_input", grad_input, input.rows, input.columns);
 }
 
-Cost RmsNormBackwardInput::cost() const {
+device::Cost RmsNormBackwardInput::cost() const {
     const std::size_t read =
         input.bytes() + gain.bytes() + inv_rms.bytes() + grad_output.bytes() + residual.bytes();
     const char* const kernel =
@@ -157,7 +157,7 @@ void RmsNormBackwardWeight::check() const {
     check.wide_vector("grad_gain", grad_gain, input.columns);
 }
 
-Cost RmsNormBackwardWeight::cost() const {
+device::Cost RmsNormBackwardWeight::cost() const {
     const std::size_t read = input.bytes() + inv_rms.bytes() + grad_output.bytes();
     return {.kernel = "rms_norm_backward_weight", .bytes = static_cast<double>(read + 2 * grad_gain.bytes())};
 }
@@ -166,4 +166,4 @@ NamedTensors RmsNormBackwardWeight::tensors() const {
     return {{"input", input}, {"inv_rms", inv_rms}, {"grad_output", grad_output}, {"grad_gain", grad_gain}};
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -2,7 +2,7 @@
 
 #include "kernels/host_values.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 template <class T, class Number>
@@ -14,7 +14,7 @@ void append(const HostValues& values, std::vector<Number>& numbers) {
 
 }  // namespace
 
-double read_sum(Stream& stream, ConstTensor values) {
+double read_sum(device::Stream& stream, device::ConstTensor values) {
     if (stream.is_ghost()) return 0;
     const HostValues on_host(stream, values);
     const auto elements = on_host.as<double>();
@@ -23,20 +23,20 @@ double read_sum(Stream& stream, ConstTensor values) {
     return sum;
 }
 
-std::vector<double> read_values(Stream& stream, ConstTensor values) {
+std::vector<double> read_values(device::Stream& stream, device::ConstTensor values) {
     std::vector<double> numbers;
     if (stream.is_ghost()) return numbers;
     numbers.reserve(values.size());
     const HostValues on_host(stream, values);
-    if (values.dtype == DType::bf16) {
-        append<Bf16>(on_host, numbers);
+    if (values.dtype == device::DType::bf16) {
+        append<device::Bf16>(on_host, numbers);
     } else {
         visit_float(values.dtype, [&]<class T>(T) { append<T>(on_host, numbers); });
     }
     return numbers;
 }
 
-std::vector<std::int32_t> read_numbers(Stream& stream, ConstTensor values) {
+std::vector<std::int32_t> read_numbers(device::Stream& stream, device::ConstTensor values) {
     std::vector<std::int32_t> numbers;
     if (stream.is_ghost()) return numbers;
     numbers.reserve(values.size());
@@ -44,4 +44,4 @@ std::vector<std::int32_t> read_numbers(Stream& stream, ConstTensor values) {
     return numbers;
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

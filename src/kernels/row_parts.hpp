@@ -3,9 +3,11 @@
 
 #include "trireme/kernels/update.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
-inline std::size_t parts_of(const ConstTensor& tensor) { return tensor.is_contiguous() ? 1 : tensor.rows; }
+inline std::size_t parts_of(const device::ConstTensor& tensor) {
+    return tensor.is_contiguous() ? 1 : tensor.rows;
+}
 
 template <class View>
 View part_of(const View& view, std::size_t parts, std::size_t number) {
@@ -20,7 +22,7 @@ std::size_t parts_by_columns(const Op& op) {
 
 // The factor of element i: `decay` where its column decays, `none` where it does not.
 template <class T, class Use>
-void with_decay(const ConstTensor& decaying, T decay, T none, Use&& use) {
+void with_decay(const device::ConstTensor& decaying, T decay, T none, Use&& use) {
     if (!decaying.is_present()) return use([decay](std::size_t) { return decay; });
     use([=, decays = decaying.as<std::int32_t>().data](std::size_t i) {
         return decays[i] != 0 ? decay : none;
@@ -29,9 +31,9 @@ void with_decay(const ConstTensor& decaying, T decay, T none, Use&& use) {
 
 // Calls use(round), where round(i, value) writes what element i of the parameter is rounded to, if anything.
 template <class Use>
-void with_rounding(const Tensor& rounded, Use&& use) {
+void with_rounding(const device::Tensor& rounded, Use&& use) {
     if (!rounded.is_present()) return use([](std::size_t, auto) {});
-    use([to = rounded.flattened().as<Bf16>().data](std::size_t i, auto value) {
+    use([to = rounded.flattened().as<device::Bf16>().data](std::size_t i, auto value) {
         to[i] = static_cast<float>(value);
     });
 }
@@ -66,4 +68,4 @@ void for_each_part(const SgdUpdate& op, Use&& use) {
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

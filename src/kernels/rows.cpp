@@ -3,16 +3,16 @@
 #include "kernels/shape_check.hpp"
 #include "kernels/unnamed.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 void GatherRows::check() const {
     const ShapeCheck check("gather_rows", output.dtype);
     check.matrix("input", input, input.rows, output.columns);
-    check.vector_of(DType::i32, "rows", rows, output.rows);
+    check.vector_of(device::DType::i32, "rows", rows, output.rows);
     check.matrix("output", output, output.rows, output.columns);
 }
 
-Cost GatherRows::cost() const {
+device::Cost GatherRows::cost() const {
     return {.kernel = "gather_rows", .bytes = static_cast<double>(rows.bytes() + 2 * output.bytes())};
 }
 
@@ -21,12 +21,12 @@ NamedTensors GatherRows::tensors() const { return {{"input", input}, {"rows", ro
 void ScatterRows::check() const {
     const ShapeCheck check("scatter_rows", input.dtype);
     check.matrix("input", input, input.rows, input.columns);
-    check.vector_of(DType::i32, "rows", rows, input.rows);
+    check.vector_of(device::DType::i32, "rows", rows, input.rows);
     check.matrix("output", output, output.rows, input.columns);
     check_mean(check, unnamed, input.rows, output.rows);
 }
 
-Cost ScatterRows::cost() const {
+device::Cost ScatterRows::cost() const {
     return {.kernel = "scatter_rows",
             .bytes = static_cast<double>(rows.bytes() + scattered_bytes(input, output, unnamed, accumulate))};
 }
@@ -40,10 +40,10 @@ void Copy::check() const {
     check_output.matrix("output", output, input.rows, input.columns);
 }
 
-Cost Copy::cost() const {
+device::Cost Copy::cost() const {
     return {.kernel = "copy", .bytes = static_cast<double>(input.bytes() + output.bytes())};
 }
 
 NamedTensors Copy::tensors() const { return {{"input", input}, {"output", output}}; }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -7,28 +7,30 @@
 #include "trireme/base/error.hpp"
 #include "trireme/device/tensor.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 // The checks of one operation. Each throws BugError with the operation's name and the numbers.
 class ShapeCheck {
 public:
     // `dtype` is that of all floating-point operands, f32, f64 or bf16.
-    ShapeCheck(std::string_view operation, DType dtype, Where where = Where::here());
+    ShapeCheck(std::string_view operation, device::DType dtype, Where where = Where::here());
 
-    void matrix(std::string_view name, const ConstTensor& tensor, std::size_t rows, std::size_t columns) const;
-    void matrix_of(DType dtype, std::string_view name, const ConstTensor& tensor, std::size_t rows,
-                   std::size_t columns) const;
-    void vector(std::string_view name, const ConstTensor& tensor, std::size_t size) const;
+    void matrix(std::string_view name, const device::ConstTensor& tensor, std::size_t rows,
+                std::size_t columns) const;
+    void matrix_of(device::DType dtype, std::string_view name, const device::ConstTensor& tensor,
+                   std::size_t rows, std::size_t columns) const;
+    void vector(std::string_view name, const device::ConstTensor& tensor, std::size_t size) const;
     // Of what is kept in more bits where the others have 16: statistics, and gradients of parameters.
-    void wide_matrix(std::string_view name, const ConstTensor& tensor, std::size_t rows,
+    void wide_matrix(std::string_view name, const device::ConstTensor& tensor, std::size_t rows,
                      std::size_t columns) const;
-    void wide_vector(std::string_view name, const ConstTensor& tensor, std::size_t size) const;
-    void vector_of(DType dtype, std::string_view name, const ConstTensor& tensor, std::size_t size) const;
-    void flat(std::string_view name, const ConstTensor& tensor,
+    void wide_vector(std::string_view name, const device::ConstTensor& tensor, std::size_t size) const;
+    void vector_of(device::DType dtype, std::string_view name, const device::ConstTensor& tensor,
+                   std::size_t size) const;
+    void flat(std::string_view name, const device::ConstTensor& tensor,
               std::size_t size) const;  // any shape, contiguous
 
     // Of the shape of `like`; where neither has gaps between its rows, of its size.
-    void alike(std::string_view name, const ConstTensor& tensor, const ConstTensor& like) const;
+    void alike(std::string_view name, const device::ConstTensor& tensor, const device::ConstTensor& like) const;
     // Throws unless `holds`; the parts are the sentence.
     template <class... Parts>
     void demand(bool holds, const Parts&... parts) const {
@@ -36,13 +38,13 @@ public:
     }
 
 private:
-    void expect(std::string_view name, const ConstTensor& got, DType dtype, std::size_t rows,
+    void expect(std::string_view name, const device::ConstTensor& got, device::DType dtype, std::size_t rows,
                 std::size_t columns) const;
     [[noreturn]] void fail(const std::string& sentence) const;
 
     std::string_view operation_;
-    DType dtype_;
+    device::DType dtype_;
     Where where_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -9,12 +9,12 @@
 #include "kernels/index_check.hpp"
 #include "trireme/kernels/span_loss.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 // One column of the logits within one segment; rows count from the segment's begin.
 template <class T>
 struct SegmentColumn {
-    Elements<T> logits;
+    device::Elements<T> logits;
     std::size_t column;
     Segment segment;
 
@@ -118,7 +118,7 @@ void compute_rows(const BestSpan& op) {
 template <class Op>
 void run_spans(const Op& op) {
     check_indices(op);
-    visit_float(op.logits.dtype, [&](auto zero) { compute_rows<decltype(zero)>(op); });
+    device::visit_float(op.logits.dtype, [&](auto zero) { compute_rows<decltype(zero)>(op); });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -1,8 +1,8 @@
 #include "kernels/unnamed.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
-std::vector<std::size_t> unnamed_of(const ConstTensor& names, std::size_t end) {
+std::vector<std::size_t> unnamed_of(const device::ConstTensor& names, std::size_t end) {
     const auto elements = names.as<std::int32_t>();
     std::vector<bool> is_named(end);
     for (std::size_t i = 0; i < elements.columns; ++i) is_named[static_cast<std::size_t>(elements[i])] = true;
@@ -22,10 +22,10 @@ bool writes_unnamed(Unnamed unnamed, bool accumulate) {
     return unnamed == Unnamed::mean || (unnamed == Unnamed::zero && !accumulate);
 }
 
-std::size_t scattered_bytes(const ConstTensor& input, const ConstTensor& output, Unnamed unnamed,
-                            bool accumulate) {
+std::size_t scattered_bytes(const device::ConstTensor& input, const device::ConstTensor& output,
+                            Unnamed unnamed, bool accumulate) {
     const bool writes_all = writes_unnamed(unnamed, accumulate);
     return input.bytes() + (accumulate ? 2 : 1) * (writes_all ? output.bytes() : input.bytes());
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -2,22 +2,23 @@
 
 #include "kernels/shape_check.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // Where columns are told apart, other shapes of as many elements will not do.
-void check_decaying(const ShapeCheck& check, const ConstTensor& decaying, const ConstTensor& parameter,
-                    std::initializer_list<ConstTensor> others) {
+void check_decaying(const ShapeCheck& check, const device::ConstTensor& decaying,
+                    const device::ConstTensor& parameter, std::initializer_list<device::ConstTensor> others) {
     if (!decaying.is_present()) return;
-    check.vector_of(DType::i32, "decaying", decaying, parameter.columns);
-    for (const ConstTensor& other : others) {
+    check.vector_of(device::DType::i32, "decaying", decaying, parameter.columns);
+    for (const device::ConstTensor& other : others) {
         if (other.is_present()) check.matrix("an operand", other, parameter.rows, parameter.columns);
     }
 }
 
-void check_rounded(const ShapeCheck& check, const ConstTensor& rounded, const ConstTensor& parameter) {
+void check_rounded(const ShapeCheck& check, const device::ConstTensor& rounded,
+                   const device::ConstTensor& parameter) {
     if (rounded.is_present())
-        check.matrix_of(DType::bf16, "rounded", rounded, parameter.rows, parameter.columns);
+        check.matrix_of(device::DType::bf16, "rounded", rounded, parameter.rows, parameter.columns);
 }
 
 }  // namespace
@@ -32,7 +33,7 @@ void AdamWUpdate::check() const {
     check_rounded(check, rounded, parameter);
 }
 
-Cost AdamWUpdate::cost() const {
+device::Cost AdamWUpdate::cost() const {
     const std::size_t bytes = gradient.bytes() + 2 * (parameter.bytes() + moment1.bytes() + moment2.bytes());
     return {.kernel = "adamw", .bytes = static_cast<double>(bytes + rounded.bytes())};
 }
@@ -50,7 +51,7 @@ void SgdUpdate::check() const {
     check_rounded(check, rounded, parameter);
 }
 
-Cost SgdUpdate::cost() const {
+device::Cost SgdUpdate::cost() const {
     const std::size_t bytes = gradient.bytes() + 2 * (parameter.bytes() + velocity.bytes());
     return {.kernel = "sgd", .bytes = static_cast<double>(bytes + rounded.bytes())};
 }
@@ -65,13 +66,13 @@ NamedTensors SgdUpdate::tensors() const {
 
 void SumOfSquares::check() const {
     const ShapeCheck check("sum_of_squares", input.dtype);
-    check.vector_of(DType::f64, "result", result, 1);
+    check.vector_of(device::DType::f64, "result", result, 1);
 }
 
-Cost SumOfSquares::cost() const {
+device::Cost SumOfSquares::cost() const {
     return {.kernel = "sum_of_squares", .bytes = static_cast<double>(input.bytes() + result.bytes())};
 }
 
 NamedTensors SumOfSquares::tensors() const { return {{"input", input}, {"result", result}}; }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -5,7 +5,7 @@
 
 #include "trireme/kernels/update.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 template <class T>
 struct AdamWFactors {
@@ -49,4 +49,4 @@ Factors common_factors(std::span<const Op> ops) {
     return factors;
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -5,13 +5,13 @@
 
 #include "kernels/host_values.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
-bool is_float(DType dtype) { return dtype != DType::i32 && dtype != DType::i64; }
+bool is_float(device::DType dtype) { return dtype != device::DType::i32 && dtype != device::DType::i64; }
 
 template <class T>
-std::optional<NonFiniteValue> first_in(const Elements<const T>& elements) {
+std::optional<NonFiniteValue> first_in(const device::Elements<const T>& elements) {
     for (std::size_t r = 0; r < elements.rows; ++r) {
         for (std::size_t c = 0; c < elements.columns; ++c) {
             const double value = elements(r, c);
@@ -22,10 +22,10 @@ std::optional<NonFiniteValue> first_in(const Elements<const T>& elements) {
     return std::nullopt;
 }
 
-std::optional<NonFiniteValue> first_in(const HostValues& values, DType dtype) {
+std::optional<NonFiniteValue> first_in(const HostValues& values, device::DType dtype) {
     std::optional<NonFiniteValue> found;
-    if (dtype == DType::bf16) {
-        found = first_in(values.as<Bf16>());
+    if (dtype == device::DType::bf16) {
+        found = first_in(values.as<device::Bf16>());
     } else {
         visit_float(dtype, [&]<class T>(T) { found = first_in(values.as<T>()); });
     }
@@ -34,8 +34,8 @@ std::optional<NonFiniteValue> first_in(const HostValues& values, DType dtype) {
 
 }  // namespace
 
-std::optional<NonFiniteValue> find_non_finite(Stream& stream, const NamedTensor& named) {
-    const ConstTensor& tensor = named.tensor;
+std::optional<NonFiniteValue> find_non_finite(device::Stream& stream, const NamedTensor& named) {
+    const device::ConstTensor& tensor = named.tensor;
     if (stream.is_ghost() || !tensor.is_present() || !is_float(tensor.dtype)) return std::nullopt;
     std::optional<NonFiniteValue> found = first_in(HostValues(stream, tensor), tensor.dtype);
     if (!found) return std::nullopt;
@@ -54,7 +54,7 @@ void ValueCheck::begin_pass(int stage, int microbatch, bool is_backward) {
 }
 
 // An operation may overwrite what it reads, so its inputs are looked at before it runs.
-void ValueCheck::before(Stream& stream, const NamedTensors& tensors) {
+void ValueCheck::before(device::Stream& stream, const NamedTensors& tensors) {
     input_.reset();
     if (finding_) return;
     for (const NamedTensor& named : tensors) {
@@ -62,7 +62,7 @@ void ValueCheck::before(Stream& stream, const NamedTensors& tensors) {
     }
 }
 
-void ValueCheck::after(Stream& stream, std::string_view kernel, const NamedTensors& tensors) {
+void ValueCheck::after(device::Stream& stream, std::string_view kernel, const NamedTensors& tensors) {
     if (finding_) return;
     for (const NamedTensor& named : tensors) {
         if (!named.is_written) continue;
@@ -73,4 +73,4 @@ void ValueCheck::after(Stream& stream, std::string_view kernel, const NamedTenso
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -6,7 +6,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/layout/best_cut.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 double larger(double a, double b) { return std::max(a, b); }
@@ -129,4 +129,4 @@ std::vector<std::size_t> balanced_cuts(const std::vector<std::vector<LayerLoad>>
     return best_cut(layers, stages, square, sum).lengths;
 }
 
-}  // namespace trireme
+}  // namespace trireme::layout

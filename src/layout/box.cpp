@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace trireme {
+namespace trireme::layout {
 
 Range intersection(Range a, Range b) {
     const std::size_t begin = std::max(a.begin, b.begin);
@@ -14,4 +14,4 @@ Box intersection(const Box& a, const Box& b) {
     return {intersection(a.rows, b.rows), intersection(a.columns, b.columns)};
 }
 
-}  // namespace trireme
+}  // namespace trireme::layout

@@ -5,7 +5,7 @@
 #include "trireme/layout/pieces.hpp"
 #include "trireme/layout/shares.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 // A bucket before its rows are spread over its holders.
@@ -156,4 +156,4 @@ std::vector<Bucket> fill_buckets(const std::vector<HeldTensor>& tensors, const s
     return buckets;
 }
 
-}  // namespace trireme
+}  // namespace trireme::layout

@@ -7,7 +7,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 std::size_t place_in(const std::vector<int>& ranks, int rank) {
@@ -42,4 +42,4 @@ int Circle::rounds() const {
     return static_cast<int>(spread == Spread::direct ? others : std::bit_width(others));
 }
 
-}  // namespace trireme
+}  // namespace trireme::layout

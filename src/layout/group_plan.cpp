@@ -4,7 +4,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 int quotient_up(int number, int divisor) { return (number + divisor - 1) / divisor; }
@@ -109,4 +109,4 @@ double GroupPlan::message_seconds(std::size_t end) const {
     return 2 * quotient_up(task_.rules.micro_batches, group_.copies) * task_.levels[level_].link.seconds(bytes);
 }
 
-}  // namespace trireme
+}  // namespace trireme::layout

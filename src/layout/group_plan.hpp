@@ -10,7 +10,7 @@
 #include "trireme/layout/partition.hpp"
 #include "trireme/layout/pipedream.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 
 // The loads of all runs of layers, added up once.
 class RunLoads {
@@ -95,4 +95,4 @@ private:
     std::vector<Choice> choices_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::layout

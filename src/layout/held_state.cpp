@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 void sort(std::vector<TensorBox>& boxes) {
@@ -78,4 +78,4 @@ std::vector<Placement> placements_within(const std::vector<Placement>& placement
     return found;
 }
 
-}  // namespace trireme
+}  // namespace trireme::layout

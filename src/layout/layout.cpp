@@ -5,7 +5,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 ReplicaLayout grid_replica(const Grid& grid, int pipe, int data) {
@@ -110,4 +110,4 @@ std::string text_of_ranks(const std::vector<int>& ranks) {
     return (ranks.size() == 1 ? "rank " : "ranks ") + number_list(ranks);
 }
 
-}  // namespace trireme
+}  // namespace trireme::layout

@@ -3,7 +3,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/layout/layout.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 std::string text_of_layers(std::size_t begin, std::size_t end) {
@@ -182,4 +182,4 @@ void check_layout(const Layout& layout, int ranks, std::size_t layers, const std
     check_ranks(layout, ranks, place);
 }
 
-}  // namespace trireme
+}  // namespace trireme::layout

@@ -1,6 +1,6 @@
 #include "trireme/layout/links.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 
 Link link_between(const std::vector<LinkLevel>& levels, int a, int b) {
     for (const LinkLevel& level : levels) {
@@ -13,4 +13,4 @@ double sum_seconds(const Link& link, int ranks, double bytes) {
     return 2.0 * (ranks - 1) * link.seconds(bytes / ranks);
 }
 
-}  // namespace trireme
+}  // namespace trireme::layout

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace trireme {
+namespace trireme::layout {
 
 std::vector<Migration> within(const std::vector<Migration>& all, const std::vector<int>& team) {
     const auto place_of = [&](int rank) {
@@ -39,4 +39,4 @@ std::vector<double> left_out_shares(const std::vector<Migration>& all,
     return shares;
 }
 
-}  // namespace trireme
+}  // namespace trireme::layout

@@ -12,7 +12,7 @@
 #include "trireme/base/message_text.hpp"
 #include "trireme/layout/shares.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 // The embedding, a block or the head.
@@ -185,4 +185,4 @@ LayerLoad joined(const LayerLoad& load, const LayerLoad& next) {
             .workspace_bytes = std::max(load.workspace_bytes, next.workspace_bytes)};
 }
 
-}  // namespace trireme
+}  // namespace trireme::layout

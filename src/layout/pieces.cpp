@@ -5,7 +5,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 // A box and everyone who holds just that; thousands of slices are a few of these.
@@ -141,4 +141,4 @@ std::vector<Piece> cut_in_pieces(const std::vector<HeldTensor>& tensors) {
     return pieces;
 }
 
-}  // namespace trireme
+}  // namespace trireme::layout

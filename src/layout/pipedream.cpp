@@ -7,7 +7,7 @@
 #include "layout/group_plan.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 constexpr int most_ranks = 1024;  // for which the tables stay small and the search short
@@ -121,4 +121,4 @@ SharedLayers share_layers(const std::vector<LayerLoad>& layers, const PipedreamR
     return Planner(task).plan();
 }
 
-}  // namespace trireme
+}  // namespace trireme::layout

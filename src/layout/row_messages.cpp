@@ -2,7 +2,7 @@
 
 #include "trireme/layout/shares.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 std::vector<RowMessage> whole_rows(std::size_t rows, const std::vector<int>& senders,
@@ -38,4 +38,4 @@ std::vector<RowMessage> row_messages(std::size_t rows, const std::vector<int>& s
     return are_rows_cut ? cut_rows(rows, senders, receivers) : whole_rows(rows, senders, receivers);
 }
 
-}  // namespace trireme
+}  // namespace trireme::layout

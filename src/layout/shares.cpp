@@ -5,7 +5,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 std::string list_of(std::span<const std::size_t> numbers) {
@@ -123,4 +123,4 @@ std::vector<std::size_t> count_turns(const std::vector<double>& parts, std::size
     return done;
 }
 
-}  // namespace trireme
+}  // namespace trireme::layout

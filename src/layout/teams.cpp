@@ -4,7 +4,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/layout/layout.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 bool has_equal_replicas(const Layout& layout) {
@@ -87,4 +87,4 @@ bool is_v(const Layout& layout) {
     return is_of_rows(layout, [](int p, int pipe) { return std::vector{p, 2 * pipe - 1 - p}; });
 }
 
-}  // namespace trireme
+}  // namespace trireme::layout

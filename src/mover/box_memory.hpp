@@ -7,31 +7,31 @@
 
 #include "trireme/mover/carry_out.hpp"
 
-namespace trireme {
+namespace trireme::mover {
 
 class BoxMemory {
 public:
     explicit BoxMemory(const std::vector<BoxInMemory>& boxes);
 
     // Between memory and a dense matrix as large as `box`. Throws BugError where not all of the box is here.
-    void read(const std::string& tensor, const Box& box, Tensor into) const;
-    void write(const std::string& tensor, const Box& box, ConstTensor from) const;
+    void read(const std::string& tensor, const layout::Box& box, device::Tensor into) const;
+    void write(const std::string& tensor, const layout::Box& box, device::ConstTensor from) const;
 
     // `box` of another memory, without a copy between.
-    void copy_from(const BoxMemory& other, const std::string& tensor, const Box& box) const;
+    void copy_from(const BoxMemory& other, const std::string& tensor, const layout::Box& box) const;
 
 private:
     struct Place {
-        Placement placement;
-        Tensor memory;
+        layout::Placement placement;
+        device::Tensor memory;
 
-        Tensor part(const Box& box) const;
+        device::Tensor part(const layout::Box& box) const;
     };
 
     template <class Use>
-    void for_each_part(const std::string& tensor, const Box& box, Use&& use) const;
+    void for_each_part(const std::string& tensor, const layout::Box& box, Use&& use) const;
 
     std::unordered_map<std::string, std::vector<Place>> places_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::mover

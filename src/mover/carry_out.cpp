@@ -5,7 +5,7 @@
 #include "mover/box_memory.hpp"
 #include "trireme/device/buffer.hpp"
 
-namespace trireme {
+namespace trireme::mover {
 namespace {
 
 // Calls use(box, offset) for each box of a shipment; `offset` counts the elements before it.
@@ -30,44 +30,44 @@ std::size_t elements_of(const MoveRound& round, int rank) {
 
 struct Journey::State {
     State(const Move& the_move, const std::vector<BoxInMemory>& old_boxes,
-          const std::vector<BoxInMemory>& new_boxes, DType type, Communicator& ranks)
+          const std::vector<BoxInMemory>& new_boxes, device::DType type, comm::Communicator& ranks)
         : move(the_move),
           from(old_boxes),
           to(new_boxes),
           dtype(type),
           group(ranks),
           memory(bytes_in_flight(the_move, type, ranks.rank()),
-                 ranks.is_ghost() ? Place::ghost : Place::memory) {}
+                 ranks.is_ghost() ? device::Place::ghost : device::Place::memory) {}
 
     void keep() const;
     void start_round();
     void end_round();
     bool is_over() const { return round == move.rounds.size(); }
 
-    Tensor take(std::size_t elements);
-    Tensor loaded(const Shipment& shipment);
-    void unload(const Shipment& shipment, const Tensor& parcel) const;
+    device::Tensor take(std::size_t elements);
+    device::Tensor loaded(const Shipment& shipment);
+    void unload(const Shipment& shipment, const device::Tensor& parcel) const;
 
     struct Arriving {
         const Shipment* shipment;
-        Tensor parcel;
+        device::Tensor parcel;
     };
 
     const Move& move;
     BoxMemory from, to;
-    DType dtype;
-    Communicator& group;
-    Buffer memory;
+    device::DType dtype;
+    comm::Communicator& group;
+    device::Buffer memory;
     std::size_t used = 0;   // elements of it
     std::size_t round = 0;  // that is on its way
-    std::vector<Communicator::Ticket> tickets = {};
+    std::vector<comm::Communicator::Ticket> tickets = {};
     std::vector<Arriving> arriving = {};
 };
 
 namespace {
 
 // A box of a parcel, as a matrix.
-Tensor matrix(const Tensor& parcel, const Box& box, std::size_t offset) {
+device::Tensor matrix(const device::Tensor& parcel, const layout::Box& box, std::size_t offset) {
     return {parcel.at(offset), parcel.dtype, box.rows.count, box.columns.count, box.columns.count};
 }
 
@@ -83,7 +83,7 @@ void Journey::State::keep() const {
 void Journey::State::start_round() {
     used = 0;
     if (is_over()) return;
-    const auto label = static_cast<Label>(round);
+    const auto label = static_cast<comm::Label>(round);
     for (const Shipment& shipment : move.rounds[round]) {
         if (shipment.destination != group.rank()) continue;
         arriving.push_back({&shipment, take(shipment.elements)});
@@ -103,14 +103,14 @@ void Journey::State::end_round() {
     start_round();
 }
 
-Tensor Journey::State::take(std::size_t elements) {
+device::Tensor Journey::State::take(std::size_t elements) {
     std::byte* const begin = memory.data() + used * bytes_of(dtype);
     used += elements;
     return {begin, dtype, 1, elements, elements};
 }
 
-Tensor Journey::State::loaded(const Shipment& shipment) {
-    const Tensor parcel = take(shipment.elements);
+device::Tensor Journey::State::loaded(const Shipment& shipment) {
+    const device::Tensor parcel = take(shipment.elements);
     if (group.is_ghost()) return parcel;
     for_each_box(shipment, [&](const Transfer& transfer, std::size_t offset) {
         from.read(move.tensors[transfer.tensor], transfer.box, matrix(parcel, transfer.box, offset));
@@ -118,7 +118,7 @@ Tensor Journey::State::loaded(const Shipment& shipment) {
     return parcel;
 }
 
-void Journey::State::unload(const Shipment& shipment, const Tensor& parcel) const {
+void Journey::State::unload(const Shipment& shipment, const device::Tensor& parcel) const {
     if (group.is_ghost()) return;
     for_each_box(shipment, [&](const Transfer& transfer, std::size_t offset) {
         to.write(move.tensors[transfer.tensor], transfer.box, matrix(parcel, transfer.box, offset));
@@ -126,7 +126,7 @@ void Journey::State::unload(const Shipment& shipment, const Tensor& parcel) cons
 }
 
 Journey::Journey(const Move& move, const std::vector<BoxInMemory>& from, const std::vector<BoxInMemory>& to,
-                 DType dtype, Communicator& group)
+                 device::DType dtype, comm::Communicator& group)
     : state_(std::make_unique<State>(move, from, to, dtype, group)) {
     state_->keep();
     state_->start_round();
@@ -137,7 +137,7 @@ Journey::~Journey() = default;
 bool Journey::advance() {
     while (!state_->is_over()) {
         std::erase_if(state_->tickets,
-                      [&](Communicator::Ticket ticket) { return state_->group.is_done(ticket); });
+                      [&](comm::Communicator::Ticket ticket) { return state_->group.is_done(ticket); });
         if (!state_->tickets.empty()) return false;
         state_->end_round();
     }
@@ -151,15 +151,15 @@ void Journey::finish() {
     }
 }
 
-std::size_t bytes_in_flight(const Move& move, DType dtype, int rank) {
+std::size_t bytes_in_flight(const Move& move, device::DType dtype, int rank) {
     std::size_t most = 0;
     for (const MoveRound& round : move.rounds) most = std::max(most, elements_of(round, rank));
     return most * bytes_of(dtype);
 }
 
 void carry_out(const Move& move, const std::vector<BoxInMemory>& from, const std::vector<BoxInMemory>& to,
-               DType dtype, Communicator& group) {
+               device::DType dtype, comm::Communicator& group) {
     Journey(move, from, to, dtype, group).finish();
 }
 
-}  // namespace trireme
+}  // namespace trireme::mover

@@ -7,29 +7,29 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::mover {
 namespace {
 
-int number_of_ranks(const std::vector<HeldTensor>& tensors) {
+int number_of_ranks(const std::vector<layout::HeldTensor>& tensors) {
     int ranks = 0;
-    for (const HeldTensor& tensor : tensors) {
-        for (const Slice& slice : tensor.slices) ranks = std::max(ranks, slice.rank + 1);
+    for (const layout::HeldTensor& tensor : tensors) {
+        for (const layout::Slice& slice : tensor.slices) ranks = std::max(ranks, slice.rank + 1);
     }
     return ranks;
 }
 
-using ByName = std::unordered_map<std::string, const HeldTensor*>;
+using ByName = std::unordered_map<std::string, const layout::HeldTensor*>;
 
-ByName by_name(const std::vector<HeldTensor>& tensors) {
+ByName by_name(const std::vector<layout::HeldTensor>& tensors) {
     ByName named;
-    for (const HeldTensor& tensor : tensors) named.emplace(tensor.name, &tensor);
+    for (const layout::HeldTensor& tensor : tensors) named.emplace(tensor.name, &tensor);
     return named;
 }
 
 // The slices before and after in one tensor: those after are held by ranks of numbers `shift` higher.
-HeldTensor joined(const HeldTensor* before, const HeldTensor& after, int shift) {
-    HeldTensor both = after;
-    for (Slice& slice : both.slices) slice.rank += shift;
+layout::HeldTensor joined(const layout::HeldTensor* before, const layout::HeldTensor& after, int shift) {
+    layout::HeldTensor both = after;
+    for (layout::Slice& slice : both.slices) slice.rank += shift;
     if (before == nullptr) return both;
     if (before->rows != after.rows || before->columns != after.columns) {
         throw BugError(cat(after.name, " is ", before->rows, " x ", before->columns, " before a move and ",
@@ -39,7 +39,7 @@ HeldTensor joined(const HeldTensor* before, const HeldTensor& after, int shift) 
     return both;
 }
 
-Cell cell_of(Piece piece, int shift) {
+Cell cell_of(layout::Piece piece, int shift) {
     const auto first_after = std::ranges::lower_bound(piece.holders, shift);
     Cell cell{
         .tensor = piece.tensor, .box = piece.box, .before = {piece.holders.begin(), first_after}, .after = {}};
@@ -50,16 +50,17 @@ Cell cell_of(Piece piece, int shift) {
 
 }  // namespace
 
-std::vector<Cell> cells_of(const std::vector<HeldTensor>& before, const std::vector<HeldTensor>& after) {
+std::vector<Cell> cells_of(const std::vector<layout::HeldTensor>& before,
+                           const std::vector<layout::HeldTensor>& after) {
     const int shift = number_of_ranks(before);
     const ByName known = by_name(before);
-    std::vector<HeldTensor> both;
-    for (const HeldTensor& tensor : after) {
+    std::vector<layout::HeldTensor> both;
+    for (const layout::HeldTensor& tensor : after) {
         const auto at = known.find(tensor.name);
         both.push_back(joined(at == known.end() ? nullptr : at->second, tensor, shift));
     }
     std::vector<Cell> cells;
-    for (Piece& piece : cut_in_pieces(both)) {
+    for (layout::Piece& piece : cut_in_pieces(both)) {
         Cell cell = cell_of(std::move(piece), shift);
         if (cell.after.empty()) continue;
         if (cell.before.empty()) {
@@ -71,10 +72,10 @@ std::vector<Cell> cells_of(const std::vector<HeldTensor>& before, const std::vec
     return cells;
 }
 
-std::vector<Box> cut_small(const Box& box, std::size_t most) {
+std::vector<layout::Box> cut_small(const layout::Box& box, std::size_t most) {
     const std::size_t columns = std::min(box.columns.count, most);
     const std::size_t rows = columns < box.columns.count ? 1 : most / columns;
-    std::vector<Box> parts;
+    std::vector<layout::Box> parts;
     for (std::size_t r = 0; r < box.rows.count; r += rows) {
         for (std::size_t c = 0; c < box.columns.count; c += columns) {
             parts.push_back({{box.rows.begin + r, std::min(rows, box.rows.count - r)},
@@ -107,4 +108,4 @@ int Sources::choose(const std::vector<int>& holders, int destination, std::size_
     return best;
 }
 
-}  // namespace trireme
+}  // namespace trireme::mover

@@ -7,12 +7,12 @@
 
 #include "trireme/mover/move.hpp"
 
-namespace trireme {
+namespace trireme::mover {
 
 // A part of a tensor that is held alike throughout, before and after.
 struct Cell {
     std::size_t tensor = 0;
-    Box box;
+    layout::Box box;
     std::vector<int> before;  // ranks, ascending
     std::vector<int> after;
 
@@ -21,10 +21,11 @@ struct Cell {
 };
 
 // Of all elements that somebody is to have. Throws BugError where nobody has them.
-std::vector<Cell> cells_of(const std::vector<HeldTensor>& before, const std::vector<HeldTensor>& after);
+std::vector<Cell> cells_of(const std::vector<layout::HeldTensor>& before,
+                           const std::vector<layout::HeldTensor>& after);
 
 // Parts of at most `most` elements: whole rows, or parts of one.
-std::vector<Box> cut_small(const Box& box, std::size_t most);
+std::vector<layout::Box> cut_small(const layout::Box& box, std::size_t most);
 
 // Who sends.
 class Sources {
@@ -41,4 +42,4 @@ private:
     std::map<int, std::size_t> sent_;  // elements, by rank
 };
 
-}  // namespace trireme
+}  // namespace trireme::mover

@@ -6,7 +6,7 @@
 #include "mover/cells.hpp"
 #include "mover/rounds.hpp"
 
-namespace trireme {
+namespace trireme::mover {
 
 namespace {
 
@@ -56,17 +56,17 @@ std::size_t Move::most_elements_of_a_rank() const {
     return most_of(of_rank);
 }
 
-Move plan_move(const std::vector<HeldTensor>& before, const std::vector<HeldTensor>& after,
+Move plan_move(const std::vector<layout::HeldTensor>& before, const std::vector<layout::HeldTensor>& after,
                const MoveRules& rules) {
     Move move;
-    for (const HeldTensor& tensor : after) move.tensors.push_back(tensor.name);
+    for (const layout::HeldTensor& tensor : after) move.tensors.push_back(tensor.name);
     Sources sources(rules.nodes);
     Rounds rounds(rules.most_elements);
     for (const Cell& cell : cells_of(before, after)) {
         for (const int rank : cell.keepers()) move.kept.push_back({cell.tensor, cell.box, rank, rank});
         const std::vector<int> missing = cell.missing();
         if (missing.empty()) continue;
-        for (const Box& part : cut_small(cell.box, rules.most_elements)) {
+        for (const layout::Box& part : cut_small(cell.box, rules.most_elements)) {
             for (const int rank : missing) {
                 rounds.add({cell.tensor, part, sources.choose(cell.before, rank, part.size()), rank});
             }
@@ -76,4 +76,4 @@ Move plan_move(const std::vector<HeldTensor>& before, const std::vector<HeldTens
     return move;
 }
 
-}  // namespace trireme
+}  // namespace trireme::mover

@@ -5,7 +5,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::mover {
 
 Rounds::Rounds(std::size_t most_elements) : most_(most_elements) {
     if (most_ == 0) throw BugError("a move whose rounds hold nothing");
@@ -42,4 +42,4 @@ std::vector<MoveRound> Rounds::take() && {
     return all;
 }
 
-}  // namespace trireme
+}  // namespace trireme::mover

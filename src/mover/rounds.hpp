@@ -8,7 +8,7 @@
 
 #include "trireme/mover/move.hpp"
 
-namespace trireme {
+namespace trireme::mover {
 
 class Rounds {
 public:
@@ -35,4 +35,4 @@ private:
     std::vector<std::map<std::pair<int, int>, Shipment>> rounds_;  // by source and destination
 };
 
-}  // namespace trireme
+}  // namespace trireme::mover

@@ -6,7 +6,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::optim {
 namespace {
 
 void require(bool is_right, const char* option, double value, const std::string& range) {
@@ -59,4 +59,4 @@ double learning_rate(const OptimizerConfig& config, std::size_t step, std::size_
     return config.min_rate + (config.rate - config.min_rate) * decayed(config, std::min(step, end), end);
 }
 
-}  // namespace trireme
+}  // namespace trireme::optim

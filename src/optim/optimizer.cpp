@@ -10,19 +10,19 @@
 #include "trireme/kernels/rows.hpp"
 #include "trireme/kernels/update.hpp"
 
-namespace trireme {
+namespace trireme::optim {
 namespace {
 
-void require_inside(const ParameterSpec& spec, const Box& box) {
+void require_inside(const model::ParameterSpec& spec, const layout::Box& box) {
     if (box.rows.end() <= spec.rows && box.columns.end() <= spec.columns) return;
     throw BugError(cat("a shard ends at row ", box.rows.end(), " and column ", box.columns.end(), " of ",
                        spec.name, ", of which this rank has ", spec.rows, " x ", spec.columns));
 }
 
 // A spec for each shard alone.
-std::vector<ParameterSpec> specs_of(const std::vector<ParameterShard>& shards,
-                                    const std::vector<ParameterSpec>& specs) {
-    std::vector<ParameterSpec> parts;
+std::vector<model::ParameterSpec> specs_of(const std::vector<ParameterShard>& shards,
+                                           const std::vector<model::ParameterSpec>& specs) {
+    std::vector<model::ParameterSpec> parts;
     for (const auto& [parameter, box] : shards) {
         require_inside(specs[parameter], box);
         parts.push_back({.name = specs[parameter].name, .rows = box.rows.count, .columns = box.columns.count});
@@ -32,10 +32,10 @@ std::vector<ParameterSpec> specs_of(const std::vector<ParameterShard>& shards,
 
 // What an update reads and writes; all of the same shape, moments that there are none of being absent.
 struct Operands {
-    Tensor parameter;
-    ConstTensor gradient;
-    std::array<Tensor, 2> moments = {};
-    Tensor rounded = {};
+    device::Tensor parameter;
+    device::ConstTensor gradient;
+    std::array<device::Tensor, 2> moments = {};
+    device::Tensor rounded = {};
 
     Operands row_range(std::size_t begin, std::size_t count) const {
         return {.parameter = parameter.row_range(begin, count),
@@ -46,7 +46,7 @@ struct Operands {
 };
 
 // 0 for each of a range of channels that is left out, 1 for the others.
-std::vector<std::int32_t> decaying_of(const LeftOut& left_out, Range range) {
+std::vector<std::int32_t> decaying_of(const LeftOut& left_out, layout::Range range) {
     std::vector<std::int32_t> decaying(range.count, 1);
     for (const std::int32_t channel : left_out.channels) {
         const auto c = static_cast<std::size_t>(channel);
@@ -61,7 +61,7 @@ public:
     Updates(const OptimizerConfig& config, double gradient_scale, double rate, std::size_t step)
         : config_(config), gradient_scale_(gradient_scale), rate_(rate), step_(step) {}
 
-    void add(const Operands& of, double weight_decay, const ConstTensor& decaying = {}) {
+    void add(const Operands& of, double weight_decay, const device::ConstTensor& decaying = {}) {
         if (config_.kind == OptimizerKind::adamw) {
             adamw_.push_back({.parameter = of.parameter,
                               .gradient = of.gradient,
@@ -90,16 +90,16 @@ public:
     }
 
     // Of a shard that lies in `box`.
-    void add_without_decay_of(const LeftOut& left_out, const Box& box, const Operands& of,
+    void add_without_decay_of(const LeftOut& left_out, const layout::Box& box, const Operands& of,
                               double weight_decay) {
-        const bool are_rows = left_out.axes == WeightAxes::in_out;
+        const bool are_rows = left_out.axes == kernels::WeightAxes::in_out;
         const std::vector<std::int32_t> decaying = decaying_of(left_out, are_rows ? box.rows : box.columns);
         if (are_rows) return add_by_rows(decaying, of, weight_decay);
         const auto& kept = told_.emplace_back(decaying);
-        add(of, weight_decay, {kept.data(), DType::i32, 1, kept.size(), kept.size()});
+        add(of, weight_decay, {kept.data(), device::DType::i32, 1, kept.size(), kept.size()});
     }
 
-    void launch_all(Stream& stream) const {
+    void launch_all(device::Stream& stream) const {
         launch_each(stream, adamw_);
         launch_each(stream, sgd_);
     }
@@ -120,13 +120,13 @@ private:
     double gradient_scale_;
     double rate_;
     std::size_t step_;  // from 1
-    std::vector<AdamWUpdate> adamw_ = {};
-    std::vector<SgdUpdate> sgd_ = {};
+    std::vector<kernels::AdamWUpdate> adamw_ = {};
+    std::vector<kernels::SgdUpdate> sgd_ = {};
     std::deque<std::vector<std::int32_t>> told_ = {};  // which columns decay
 };
 
-void copy(Stream& stream, const ConstTensor& from, const Tensor& to) {
-    launch(stream, Copy{.input = from, .output = to});
+void copy(device::Stream& stream, const device::ConstTensor& from, const device::Tensor& to) {
+    launch(stream, kernels::Copy{.input = from, .output = to});
 }
 
 }  // namespace
@@ -136,23 +136,23 @@ std::size_t moments_of(const OptimizerConfig& config) {
     return config.momentum > 0 ? 1 : 0;
 }
 
-std::size_t kept_of(const OptimizerConfig& config, DType values) {
+std::size_t kept_of(const OptimizerConfig& config, device::DType values) {
     return moments_of(config) + (has_masters(values) ? 1 : 0);
 }
 
-std::size_t numbers_kept(const OptimizerConfig& config, DType values, bool has_backup) {
+std::size_t numbers_kept(const OptimizerConfig& config, device::DType values, bool has_backup) {
     const std::size_t kept = kept_of(config, values);
     return kept + (has_backup ? 1 + kept : 0);
 }
 
-Tensor shard_of(const ParameterTensors& tensors, const ParameterShard& shard) {
+device::Tensor shard_of(const model::ParameterTensors& tensors, const ParameterShard& shard) {
     const auto& [rows, columns] = shard.box;
     return tensors[shard.parameter]
         .row_range(rows.begin, rows.count)
         .column_range(columns.begin, columns.count);
 }
 
-std::vector<ParameterShard> whole_parameters(const std::vector<ParameterSpec>& specs) {
+std::vector<ParameterShard> whole_parameters(const std::vector<model::ParameterSpec>& specs) {
     std::vector<ParameterShard> shards;
     for (std::size_t i = 0; i < specs.size(); ++i) {
         shards.push_back({.parameter = i, .box = {{0, specs[i].rows}, {0, specs[i].columns}}});
@@ -160,24 +160,25 @@ std::vector<ParameterShard> whole_parameters(const std::vector<ParameterSpec>& s
     return shards;
 }
 
-double sum_of_squares(Stream& stream, const ParameterTensors& gradients,
-                      const std::vector<ParameterShard>& shards, Arena& scratch) {
+double sum_of_squares(device::Stream& stream, const model::ParameterTensors& gradients,
+                      const std::vector<ParameterShard>& shards, device::Arena& scratch) {
     if (shards.empty()) return 0;
-    const ArenaScope scope(scratch);
-    const Tensor sums = scratch.tensor(DType::f64, 1, shards.size());
-    std::vector<SumOfSquares> squares;
+    const device::ArenaScope scope(scratch);
+    const device::Tensor sums = scratch.tensor(device::DType::f64, 1, shards.size());
+    std::vector<kernels::SumOfSquares> squares;
     for (std::size_t s = 0; s < shards.size(); ++s)
         squares.push_back({.input = shard_of(gradients, shards[s]), .result = sums.column_range(s, 1)});
     launch_each(stream, squares);
-    return read_sum(stream, sums);
+    return kernels::read_sum(stream, sums);
 }
 
-std::size_t norm_scratch_bytes(std::size_t shards) { return shards * bytes_of(DType::f64); }
+std::size_t norm_scratch_bytes(std::size_t shards) { return shards * bytes_of(device::DType::f64); }
 
-Optimizer::Optimizer(const OptimizerConfig& config, const std::vector<ParameterSpec>& specs,
-                     std::vector<ParameterShard> shards, DType values, Place place, bool has_backup)
+Optimizer::Optimizer(const OptimizerConfig& config, const std::vector<model::ParameterSpec>& specs,
+                     std::vector<ParameterShard> shards, device::DType values, device::Place place,
+                     bool has_backup)
     : config_(config), specs_(specs), shards_(std::move(shards)), has_masters_(has_masters(values)) {
-    const std::vector<ParameterSpec> parts = specs_of(shards_, specs_);
+    const std::vector<model::ParameterSpec> parts = specs_of(shards_, specs_);
     const std::size_t kept = kept_of(config, values);
     for (std::size_t k = 0; k < kept; ++k) kept_.emplace_back(parts, wide_of(values), place);
     if (!has_backup) return;
@@ -185,7 +186,7 @@ Optimizer::Optimizer(const OptimizerConfig& config, const std::vector<ParameterS
     for (std::size_t k = 0; k < kept; ++k) backup_.emplace_back(parts, wide_of(values), place);
 }
 
-void Optimizer::begin_with(Stream& stream, std::size_t parameter, const Tensor& values) {
+void Optimizer::begin_with(device::Stream& stream, std::size_t parameter, const device::Tensor& values) {
     for (std::size_t s = 0; s < shards_.size(); ++s) {
         const auto& [rows, columns] = shards_[s].box;
         if (shards_[s].parameter != parameter) continue;
@@ -194,8 +195,9 @@ void Optimizer::begin_with(Stream& stream, std::size_t parameter, const Tensor& 
     }
 }
 
-void Optimizer::update(Stream& stream, const ParameterTensors& values, const ParameterTensors& gradients,
-                       double rate, double gradient_scale, const LeftOuts* left_out) {
+void Optimizer::update(device::Stream& stream, const model::ParameterTensors& values,
+                       const model::ParameterTensors& gradients, double rate, double gradient_scale,
+                       const LeftOuts* left_out) {
     ++steps_;
     const auto left_out_of = [&](std::size_t parameter) -> const LeftOut* {
         if (left_out == nullptr) return nullptr;
@@ -218,7 +220,7 @@ void Optimizer::update(Stream& stream, const ParameterTensors& values, const Par
     updates.launch_all(stream);
 }
 
-void Optimizer::back_up(Stream& stream, const ParameterTensors& values) {
+void Optimizer::back_up(device::Stream& stream, const model::ParameterTensors& values) {
     for (std::size_t s = 0; s < shards_.size(); ++s) {
         copy(stream, shard_of(values, shards_[s]), backup_.front()[s]);
         for (std::size_t k = 0; k < kept_.size(); ++k) copy(stream, kept_[k][s], backup_[1 + k][s]);
@@ -226,7 +228,7 @@ void Optimizer::back_up(Stream& stream, const ParameterTensors& values) {
     steps_of_backup_ = steps_;
 }
 
-void Optimizer::restore(Stream& stream, const ParameterTensors& values) {
+void Optimizer::restore(device::Stream& stream, const model::ParameterTensors& values) {
     for (std::size_t s = 0; s < shards_.size(); ++s) {
         copy(stream, backup_.front()[s], shard_of(values, shards_[s]));
         for (std::size_t k = 0; k < kept_.size(); ++k) copy(stream, backup_[1 + k][s], kept_[k][s]);
@@ -237,7 +239,7 @@ void Optimizer::restore(Stream& stream, const ParameterTensors& values) {
 std::size_t Optimizer::bytes() const {
     std::size_t sum = 0;
     for (const auto* const tensors : {&kept_, &backup_})
-        for (const ParameterTensors& each : *tensors) sum += each.bytes();
+        for (const model::ParameterTensors& each : *tensors) sum += each.bytes();
     return sum;
 }
 
@@ -246,4 +248,4 @@ double clip_scale(double norm, double clip) {
     return std::min(1.0, clip / (norm + 1e-6));
 }
 
-}  // namespace trireme
+}  // namespace trireme::optim

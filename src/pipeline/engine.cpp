@@ -6,38 +6,43 @@
 
 #include "pipeline/routes.hpp"
 
-namespace trireme {
+namespace trireme::pipeline {
 namespace {
 
 // Micro-batches that may be in flight at once have numbers of their own below this one.
 int window_of(const EngineWiring& wiring) { return wiring.shape.micro_batches * wiring.steps_in_flight; }
 
 // What both sides of a message call it: the stage that made it, and the micro-batch.
-Label label_of(const Instruction& message, int window) {
-    const bool is_from_before = message.op == Op::receive_forward;
-    const bool is_from_behind = message.op == Op::receive_backward;
+comm::Label label_of(const schedule::Instruction& message, int window) {
+    const bool is_from_before = message.op == schedule::Op::receive_forward;
+    const bool is_from_behind = message.op == schedule::Op::receive_backward;
     const int maker = message.stage - (is_from_before ? 1 : 0) + (is_from_behind ? 1 : 0);
     return maker * window + message.micro_batch % window;
 }
 
 // The instruction that sent what `receive` got.
-Instruction send_of(Label label, const Instruction& receive, int window) {
-    const Op op = receive.op == Op::receive_forward ? Op::send_forward : Op::send_backward;
+schedule::Instruction send_of(comm::Label label, const schedule::Instruction& receive, int window) {
+    const schedule::Op op =
+        receive.op == schedule::Op::receive_forward ? schedule::Op::send_forward : schedule::Op::send_backward;
     const int window_begin = receive.micro_batch / window * window;
     return {op, label / window, window_begin + label % window};
 }
 
-Op message_op(Op compute_op) { return compute_op == Op::forward ? Op::send_forward : Op::send_backward; }
+schedule::Op message_op(schedule::Op compute_op) {
+    return compute_op == schedule::Op::forward ? schedule::Op::send_forward : schedule::Op::send_backward;
+}
 
 // Whether an instruction makes something that another stage reads.
-bool has_result(Op op) { return op == Op::forward || op == Op::backward || op == Op::backward_input; }
+bool has_result(schedule::Op op) {
+    return op == schedule::Op::forward || op == schedule::Op::backward || op == schedule::Op::backward_input;
+}
 
-std::size_t bytes_of(ConstTensor tensor) { return tensor.size() * bytes_of(tensor.dtype); }
+std::size_t bytes_of(device::ConstTensor tensor) { return tensor.size() * bytes_of(tensor.dtype); }
 
-using Tickets = std::vector<Communicator::Ticket>;
+using Tickets = std::vector<comm::Communicator::Ticket>;
 
 struct Message {
-    Instruction instruction;
+    schedule::Instruction instruction;
     Tickets tickets;
 };
 
@@ -49,35 +54,38 @@ using Channel = std::pair<int, bool>;
 struct Engine::State {
     explicit State(const EngineWiring& engine_wiring) : wiring(engine_wiring), routes(engine_wiring) {}
 
-    void run(const Instruction& instruction);
-    void validate(const Instruction& instruction);
+    void run(const schedule::Instruction& instruction);
+    void validate(const schedule::Instruction& instruction);
     void run_again_since_update();
-    void send(const Instruction& instruction);
-    void receive(const Instruction& instruction);
-    void wait_for_input(const Instruction& compute);
-    void wait_for_room(const Instruction& compute);
-    void wait_for_own_send(const Instruction& backward);
+    void send(const schedule::Instruction& instruction);
+    void receive(const schedule::Instruction& instruction);
+    void wait_for_input(const schedule::Instruction& compute);
+    void wait_for_room(const schedule::Instruction& compute);
+    void wait_for_own_send(const schedule::Instruction& backward);
     void complete_sends(std::deque<Message>& sends, std::size_t most_left);
     void wait(const Message& message);
 
     std::string place() const;
-    TraceEvent event_of(const Instruction& instruction, std::size_t bytes = 0, const char* before = "") const;
+    device::TraceEvent event_of(const schedule::Instruction& instruction, std::size_t bytes = 0,
+                                const char* before = "") const;
 
-    Communicator& group_of(Op op) { return is_of_gradient(op) ? wiring.gradients : wiring.activations; }
+    comm::Communicator& group_of(schedule::Op op) {
+        return is_of_gradient(op) ? wiring.gradients : wiring.activations;
+    }
 
     EngineWiring wiring;
     Routes routes;
     StageWorker* worker = nullptr;
-    const Program* program = nullptr;
+    const schedule::Program* program = nullptr;
     std::size_t position = 0;
-    std::map<std::tuple<Op, int, int>, Message> receives;  // posted and not yet read
-    std::map<Channel, std::deque<Message>> sends;          // started and not yet complete
+    std::map<std::tuple<schedule::Op, int, int>, Message> receives;  // posted and not yet read
+    std::map<Channel, std::deque<Message>> sends;                    // started and not yet complete
 };
 
 Engine::Engine(const EngineWiring& wiring) : state_(std::make_unique<State>(wiring)) {}
 Engine::~Engine() = default;
 
-void Engine::go_on(const Program& program, StageWorker& worker) {
+void Engine::go_on(const schedule::Program& program, StageWorker& worker) {
     State& state = *state_;
     state.worker = &worker;
     state.program = &program;
@@ -89,7 +97,7 @@ void Engine::go_on(const Program& program, StageWorker& worker) {
 
 void Engine::finish(StageWorker& worker) {
     State& state = *state_;
-    const Program nothing;
+    const schedule::Program nothing;
     state.worker = &worker;
     state.program = &nothing;
     state.position = 0;
@@ -97,7 +105,7 @@ void Engine::finish(StageWorker& worker) {
     state.program = nullptr;
 }
 
-void Engine::execute(const Program& program, StageWorker& worker) {
+void Engine::execute(const schedule::Program& program, StageWorker& worker) {
     go_on(program, worker);
     finish(worker);
 }
@@ -120,15 +128,15 @@ std::string Engine::State::place() const {
 }
 
 // As it is shown: the micro-batch counted within its step. What has none belongs to the step that is executed.
-TraceEvent Engine::State::event_of(const Instruction& instruction, std::size_t bytes,
-                                   const char* before) const {
-    Instruction shown = instruction;
-    TraceEvent event{.stage = instruction.stage, .bytes = bytes};
+device::TraceEvent Engine::State::event_of(const schedule::Instruction& instruction, std::size_t bytes,
+                                           const char* before) const {
+    schedule::Instruction shown = instruction;
+    device::TraceEvent event{.stage = instruction.stage, .bytes = bytes};
     if (has_micro_batch(instruction.op)) {
         shown.micro_batch %= wiring.shape.micro_batches;
         event.step = wiring.trace->step_of_stretch(wiring.shape.step_of(instruction.micro_batch));
         event.micro_batch = shown.micro_batch;
-        if (!is_compute(instruction.op)) event.lane = TraceLane::messages;
+        if (!is_compute(instruction.op)) event.lane = device::TraceLane::messages;
     }
     event.name = before + text_of(shown);
     return event;
@@ -139,25 +147,26 @@ void Engine::progress() {
     state_->wiring.gradients.progress();
 }
 
-void Engine::State::run(const Instruction& instruction) {
+void Engine::State::run(const schedule::Instruction& instruction) {
     const bool is_empty = has_micro_batch(instruction.op) && worker->rows(instruction.micro_batch) == 0;
     if (is_empty) return;
     if (is_send(instruction.op)) return send(instruction);
     if (is_receive(instruction.op)) return receive(instruction);
-    if (instruction.op == Op::validate) return validate(instruction);
+    if (instruction.op == schedule::Op::validate) return validate(instruction);
     wait_for_input(instruction);
     if (has_result(instruction.op)) wait_for_room(instruction);
-    if (instruction.op == Op::backward || instruction.op == Op::backward_weight) wait_for_own_send(instruction);
-    const TraceSpan span(wiring.trace, [&] { return event_of(instruction); });
+    if (instruction.op == schedule::Op::backward || instruction.op == schedule::Op::backward_weight)
+        wait_for_own_send(instruction);
+    const device::TraceSpan span(wiring.trace, [&] { return event_of(instruction); });
     worker->run(instruction);
     if (wiring.trace != nullptr && wiring.trace->is_on())
         worker->settle();  // or the span would be the processor's
 }
 
-void Engine::State::validate(const Instruction& instruction) {
+void Engine::State::validate(const schedule::Instruction& instruction) {
     bool stands = true;
     {
-        const TraceSpan span(wiring.trace, [&] { return event_of(instruction); });
+        const device::TraceSpan span(wiring.trace, [&] { return event_of(instruction); });
         stands = worker->stands(instruction);
     }
     if (!stands) run_again_since_update();
@@ -168,18 +177,18 @@ void Engine::State::validate(const Instruction& instruction) {
 void Engine::State::run_again_since_update() {
     for (auto& [channel, queue] : sends) complete_sends(queue, 0);
     const std::size_t end = position;
-    while (position > 0 && (*program)[position - 1].op != Op::step) --position;
+    while (position > 0 && (*program)[position - 1].op != schedule::Op::step) --position;
     for (std::size_t i = position; i < end; ++i) {
-        const Instruction& done = (*program)[i];
-        if (done.op == Op::forward && worker->rows(done.micro_batch) > 0) worker->undo(done);
+        const schedule::Instruction& done = (*program)[i];
+        if (done.op == schedule::Op::forward && worker->rows(done.micro_batch) > 0) worker->undo(done);
     }
     for (; position < end; ++position) run((*program)[position]);
 }
 
-void Engine::State::send(const Instruction& instruction) {
-    const ConstTensor result = worker->result_for(instruction);
-    const TraceSpan span(wiring.trace, [&] { return event_of(instruction, bytes_of(result)); });
-    const Label label = label_of(instruction, window_of(wiring));
+void Engine::State::send(const schedule::Instruction& instruction) {
+    const device::ConstTensor result = worker->result_for(instruction);
+    const device::TraceSpan span(wiring.trace, [&] { return event_of(instruction, bytes_of(result)); });
+    const comm::Label label = label_of(instruction, window_of(wiring));
     Message message{instruction, {}};
     for (const Leg& leg : routes.legs(instruction, worker->rows(instruction.micro_batch))) {
         message.tickets.push_back(
@@ -189,10 +198,10 @@ void Engine::State::send(const Instruction& instruction) {
     sends[{routes.other_team(instruction), is_of_gradient(instruction.op)}].push_back(std::move(message));
 }
 
-void Engine::State::receive(const Instruction& instruction) {
-    const Tensor place = worker->place_for(instruction);
-    const TraceSpan span(wiring.trace, [&] { return event_of(instruction, bytes_of(place)); });
-    const Label label = label_of(instruction, window_of(wiring));
+void Engine::State::receive(const schedule::Instruction& instruction) {
+    const device::Tensor place = worker->place_for(instruction);
+    const device::TraceSpan span(wiring.trace, [&] { return event_of(instruction, bytes_of(place)); });
+    const comm::Label label = label_of(instruction, window_of(wiring));
     Message message{instruction, {}};
     for (const Leg& leg : routes.legs(instruction, worker->rows(instruction.micro_batch))) {
         message.tickets.push_back(
@@ -203,8 +212,9 @@ void Engine::State::receive(const Instruction& instruction) {
 }
 
 // What it reads, if that comes by message.
-void Engine::State::wait_for_input(const Instruction& compute) {
-    const Op op = compute.op == Op::forward ? Op::receive_forward : Op::receive_backward;
+void Engine::State::wait_for_input(const schedule::Instruction& compute) {
+    const schedule::Op op =
+        compute.op == schedule::Op::forward ? schedule::Op::receive_forward : schedule::Op::receive_backward;
     const auto posted = receives.find({op, compute.stage, compute.micro_batch});
     if (posted == receives.end()) return;
     const Message message = std::move(posted->second);
@@ -213,10 +223,10 @@ void Engine::State::wait_for_input(const Instruction& compute) {
 }
 
 // A result needs one of its channel's buffers, which the messages before it give back.
-void Engine::State::wait_for_room(const Instruction& compute) {
-    const Instruction message{message_op(compute.op), compute.stage, compute.micro_batch};
+void Engine::State::wait_for_room(const schedule::Instruction& compute) {
+    const schedule::Instruction message{message_op(compute.op), compute.stage, compute.micro_batch};
     const bool is_end =
-        compute.op == Op::forward ? routes.is_last(compute.stage) : routes.is_first(compute.stage);
+        compute.op == schedule::Op::forward ? routes.is_last(compute.stage) : routes.is_first(compute.stage);
     if (is_end || !routes.leaves_team(message)) return;
     const auto slots = static_cast<std::size_t>(wiring.shape.slots);
     complete_sends(sends[{routes.other_team(message), is_of_gradient(message.op)}], slots - 1);
@@ -224,8 +234,8 @@ void Engine::State::wait_for_room(const Instruction& compute) {
 
 // The backward pass gives back the memory of what the forward pass has sent; its gradient is here, so that the
 // message is at its end.
-void Engine::State::wait_for_own_send(const Instruction& backward) {
-    const Instruction message{Op::send_forward, backward.stage, backward.micro_batch};
+void Engine::State::wait_for_own_send(const schedule::Instruction& backward) {
+    const schedule::Instruction message{schedule::Op::send_forward, backward.stage, backward.micro_batch};
     if (routes.is_last(backward.stage) || !routes.leaves_team(message)) return;
     std::deque<Message>& queue = sends[{routes.other_team(message), false}];
     for (std::size_t i = 0; i < queue.size(); ++i) {
@@ -242,11 +252,11 @@ void Engine::State::complete_sends(std::deque<Message>& queue, std::size_t most_
 }
 
 void Engine::State::wait(const Message& message) {
-    const TraceSpan span(wiring.trace, [&] { return event_of(message.instruction, 0, "wait for "); });
+    const device::TraceSpan span(wiring.trace, [&] { return event_of(message.instruction, 0, "wait for "); });
     try {
         group_of(message.instruction.op).wait(message.tickets);
-    } catch (const MessageMismatch& mismatch) {
-        const Instruction arrived = send_of(mismatch.arrived, message.instruction, window_of(wiring));
+    } catch (const comm::MessageMismatch& mismatch) {
+        const schedule::Instruction arrived = send_of(mismatch.arrived, message.instruction, window_of(wiring));
         throw BugError(cat("rank ", wiring.rank, " posted ", text_of(message.instruction), " and got what ",
                            text_of(arrived), " sent: ", mismatch.what()));
     } catch (const ResourceError& refusal) {  // a stall, or what MPI says
@@ -254,4 +264,4 @@ void Engine::State::wait(const Message& message) {
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::pipeline

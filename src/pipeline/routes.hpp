@@ -6,12 +6,12 @@
 #include "trireme/layout/row_messages.hpp"
 #include "trireme/pipeline/engine.hpp"
 
-namespace trireme {
+namespace trireme::pipeline {
 
 // One message: to or from a peer (its number in the group), some of this rank's rows of the micro-batch.
 struct Leg {
     int peer = 0;
-    Range own_rows;  // counted from the first row that this rank has
+    layout::Range own_rows;  // counted from the first row that this rank has
 };
 
 class Routes {
@@ -19,22 +19,22 @@ public:
     explicit Routes(const EngineWiring& wiring);
 
     // The team at the other end of a message instruction.
-    int other_team(const Instruction& message) const;
+    int other_team(const schedule::Instruction& message) const;
     // What this rank sends or receives of it, for a micro-batch of `rows` rows.
-    std::vector<Leg> legs(const Instruction& message, std::size_t rows) const;
+    std::vector<Leg> legs(const schedule::Instruction& message, std::size_t rows) const;
     // Whether the other end of the message is another team.
-    bool leaves_team(const Instruction& message) const { return other_team(message) != team_; }
+    bool leaves_team(const schedule::Instruction& message) const { return other_team(message) != team_; }
     bool is_first(int stage) const { return stage == 0; }
     bool is_last(int stage) const { return stage + 1 == wiring_.shape.stages(); }
 
 private:
     int place_in_group(int rank) const;
-    Range rows_of(int rank, int team, std::size_t rows) const;
+    layout::Range rows_of(int rank, int team, std::size_t rows) const;
 
     const EngineWiring wiring_;
     int team_;
 };
 
-bool is_of_gradient(Op message);
+bool is_of_gradient(schedule::Op message);
 
-}  // namespace trireme
+}  // namespace trireme::pipeline

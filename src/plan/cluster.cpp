@@ -2,7 +2,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 
 std::size_t Cluster::devices() const {
     std::size_t sum = 0;
@@ -25,7 +25,7 @@ const NodeGroup& Cluster::group_of(std::size_t rank) const {
 }
 
 Cluster with_free_network(Cluster cluster) {
-    constexpr Link free{.latency = 0, .bandwidth = 1e18};
+    constexpr layout::Link free{.latency = 0, .bandwidth = 1e18};
     for (NodeGroup& group : cluster.groups) {
         if (group.inside) group.inside = free;
         group.do_cores_carry = false;
@@ -35,4 +35,4 @@ Cluster with_free_network(Cluster cluster) {
     return cluster;
 }
 
-}  // namespace trireme
+}  // namespace trireme::plan

@@ -6,7 +6,7 @@
 #include "trireme/base/json_text.hpp"
 #include "trireme/plan/cluster.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
 constexpr std::size_t known_schema = 1;
@@ -79,9 +79,9 @@ ClusterDevice device_of(const JsonNode& node) {
     return device;
 }
 
-Link link_of(const JsonNode& node) {
-    return Link{.latency = node.at("latency").number(),
-                .bandwidth = above_zero(node.at("bandwidth"), "bytes a second")};
+layout::Link link_of(const JsonNode& node) {
+    return layout::Link{.latency = node.at("latency").number(),
+                        .bandwidth = above_zero(node.at("bandwidth"), "bytes a second")};
 }
 
 // Throws where there is something to join and nothing joins it.
@@ -226,4 +226,4 @@ Cluster cluster_from_json(std::string_view text, const std::string& place) {
     return cluster;
 }
 
-}  // namespace trireme
+}  // namespace trireme::plan

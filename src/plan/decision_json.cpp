@@ -10,7 +10,7 @@
 #include "trireme/plan/decision.hpp"
 #include "trireme/plan/plan.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -50,15 +50,15 @@ std::vector<double> parts_of(const JsonNode& node) {
 
 int rank_at(const JsonNode& node, const char* key) { return static_cast<int>(node.at(key).whole_number()); }
 
-std::vector<Migration> migrations_of(const JsonNode& node) {
+std::vector<layout::Migration> migrations_of(const JsonNode& node) {
     const std::array<std::string, 3> needed{"from", "to", "parts"};
-    std::vector<Migration> migrations;
+    std::vector<layout::Migration> migrations;
     for (const JsonNode& each : node.items()) {
         each.require_keys(needed);
-        Migration& migration = migrations.emplace_back(
-            Migration{.from = rank_at(each, "from"), .to = rank_at(each, "to"), .parts = {}});
+        layout::Migration& migration = migrations.emplace_back(
+            layout::Migration{.from = rank_at(each, "from"), .to = rank_at(each, "to"), .parts = {}});
         const std::vector<double> parts = parts_of(each.at("parts"));
-        if (parts.size() != product_count)
+        if (parts.size() != layout::product_count)
             each.at("parts").refuse("four parts: of attention's first and last product, and of the MLP's");
         std::ranges::copy(parts, migration.parts.begin());
     }
@@ -150,4 +150,4 @@ std::string json_of(const Decision& decision) {
     return line.dump();
 }
 
-}  // namespace trireme
+}  // namespace trireme::plan

@@ -5,7 +5,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/message_text.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
 constexpr std::uint64_t most_counted = std::uint64_t{1} << 24;  // far beyond any machine
@@ -89,4 +89,4 @@ bool JsonNode::is_true() const {
     return value_->get<bool>();
 }
 
-}  // namespace trireme
+}  // namespace trireme::plan

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace trireme {
+namespace trireme::plan {
 
 // All errors are ConfigErrors that name the file, the place in it and what stands there.
 class JsonNode {
@@ -43,4 +43,4 @@ private:
     std::string path_;  // "stages[0].layers"; empty: the whole file
 };
 
-}  // namespace trireme
+}  // namespace trireme::plan

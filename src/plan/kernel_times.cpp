@@ -5,7 +5,7 @@
 
 #include "plan/scattered.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
 BestRates best_of(const std::vector<KernelProfile>& measured) {
@@ -82,4 +82,4 @@ double KernelTimes::seconds(std::string_view kernel, const KernelCall& call, dou
     return std::max(seconds, best_.shortest) * slower;
 }
 
-}  // namespace trireme
+}  // namespace trireme::plan

@@ -7,7 +7,7 @@
 #include "trireme/base/json_text.hpp"
 #include "trireme/plan/plan.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -19,7 +19,7 @@ std::vector<Number> numbers_of(const JsonNode& node) {
     return numbers;
 }
 
-Range layers_of(const JsonNode& node) {
+layout::Range layers_of(const JsonNode& node) {
     const std::vector<std::size_t> ends = numbers_of<std::size_t>(node);
     if (ends.size() != 2 || ends[1] < ends[0]) {
         node.refuse("the first layer and the one after the last, such as [0, 8]");
@@ -27,11 +27,11 @@ Range layers_of(const JsonNode& node) {
     return {.begin = ends[0], .count = ends[1] - ends[0]};
 }
 
-ReplicaLayout replica_of(const JsonNode& node) {
+layout::ReplicaLayout replica_of(const JsonNode& node) {
     const std::array<std::string, 1> needed{"ranks"};
     const std::array<std::string, 2> optional{"shares", "turns"};
     node.require_keys(needed, optional);
-    ReplicaLayout replica{.ranks = numbers_of<int>(node.at("ranks"))};
+    layout::ReplicaLayout replica{.ranks = numbers_of<int>(node.at("ranks"))};
     if (node.has("shares")) {
         replica.shares = numbers_of<std::size_t>(node.at("shares"));
     } else {
@@ -41,15 +41,15 @@ ReplicaLayout replica_of(const JsonNode& node) {
     return replica;
 }
 
-StageLayout stage_of(const JsonNode& node) {
+layout::StageLayout stage_of(const JsonNode& node) {
     const std::array<std::string, 2> needed{"layers", "replicas"};
     node.require_keys(needed);
-    StageLayout stage{.layers = layers_of(node.at("layers"))};
+    layout::StageLayout stage{.layers = layers_of(node.at("layers"))};
     for (const JsonNode& replica : node.at("replicas").items()) stage.replicas.push_back(replica_of(replica));
     return stage;
 }
 
-Json json_value_of(const ReplicaLayout& replica) {
+Json json_value_of(const layout::ReplicaLayout& replica) {
     Json value{{"ranks", replica.ranks}};
     const auto is_one = [](std::size_t share) { return share == 1; };
     const bool are_ones = replica.shares.size() == replica.ranks.size() &&
@@ -61,36 +61,36 @@ Json json_value_of(const ReplicaLayout& replica) {
 
 }  // namespace
 
-Layout layout_from_json(std::string_view text, const std::string& place) {
+layout::Layout layout_from_json(std::string_view text, const std::string& place) {
     const nlohmann::json file = parse_json<nlohmann::json>(text, place);
     const JsonNode all(file, place);
     const JsonNode whole = all.has("layout") ? all.at("layout") : all;
     const std::array<std::string, 2> needed{"layers", "stages"};
     const std::array<std::string, 1> optional{"idle"};
     whole.require_keys(needed, optional);
-    Layout layout{.layers = whole.at("layers").whole_number()};
+    layout::Layout layout{.layers = whole.at("layers").whole_number()};
     for (const JsonNode& stage : whole.at("stages").items()) layout.stages.push_back(stage_of(stage));
     if (whole.has("idle")) layout.idle = numbers_of<int>(whole.at("idle"));
     return layout;
 }
 
-nlohmann::ordered_json json_value_of(const Layout& layout) {
+nlohmann::ordered_json json_value_of(const layout::Layout& layout) {
     Json stages = Json::array();
-    for (const StageLayout& stage : layout.stages) {
+    for (const layout::StageLayout& stage : layout.stages) {
         Json replicas = Json::array();
-        for (const ReplicaLayout& replica : stage.replicas) replicas.push_back(json_value_of(replica));
+        for (const layout::ReplicaLayout& replica : stage.replicas) replicas.push_back(json_value_of(replica));
         stages.push_back({{"layers", {stage.layers.begin, stage.layers.end()}}, {"replicas", replicas}});
     }
     return {{"layers", layout.layers}, {"stages", stages}, {"idle", layout.idle}};
 }
 
-std::string json_of(const Layout& layout) { return json_value_of(layout).dump(); }
+std::string json_of(const layout::Layout& layout) { return json_value_of(layout).dump(); }
 
-Json json_value_of(const std::vector<Migration>& migrations) {
+Json json_value_of(const std::vector<layout::Migration>& migrations) {
     Json all = Json::array();
-    for (const Migration& each : migrations)
+    for (const layout::Migration& each : migrations)
         all.push_back({{"from", each.from}, {"to", each.to}, {"parts", each.parts}});
     return all;
 }
 
-}  // namespace trireme
+}  // namespace trireme::plan

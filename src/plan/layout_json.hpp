@@ -6,12 +6,12 @@
 #include "trireme/layout/layout.hpp"
 #include "trireme/layout/migration.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 
 // Keys in the order that people read them. Shares are left out where all of them are 1.
-nlohmann::ordered_json json_value_of(const Layout& layout);
+nlohmann::ordered_json json_value_of(const layout::Layout& layout);
 
 // [{"from": 0, "to": 2, "parts": [0.25, 0.25, 0.25, 0.25]}, ...]
-nlohmann::ordered_json json_value_of(const std::vector<Migration>& migrations);
+nlohmann::ordered_json json_value_of(const std::vector<layout::Migration>& migrations);
 
-}  // namespace trireme
+}  // namespace trireme::plan

@@ -1,6 +1,6 @@
 #include "trireme/plan/micro_batch.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 
 std::vector<std::vector<SampleVisit>> cut_evenly(const std::vector<SampleVisit>& samples, std::size_t parts) {
     std::vector<std::vector<SampleVisit>> cut(parts);
@@ -12,4 +12,4 @@ std::vector<std::vector<SampleVisit>> cut_evenly(const std::vector<SampleVisit>&
     return cut;
 }
 
-}  // namespace trireme
+}  // namespace trireme::plan

@@ -9,22 +9,22 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
 constexpr int most_steps = 100;  // that work may be done ahead, or weights be old
 
-std::vector<int> working_ranks(const std::vector<Team>& teams) {
+std::vector<int> working_ranks(const std::vector<layout::Team>& teams) {
     std::vector<int> ranks;
-    for (const Team& team : teams) ranks.insert(ranks.end(), team.ranks.begin(), team.ranks.end());
+    for (const layout::Team& team : teams) ranks.insert(ranks.end(), team.ranks.begin(), team.ranks.end());
     std::sort(ranks.begin(), ranks.end());
     return ranks;
 }
 
 // Whether every team executes what its program says; what it says wrongly, check() finds.
-bool fit(const std::vector<Program>& programs, const PipelineShape& shape) {
+bool fit(const std::vector<schedule::Program>& programs, const schedule::PipelineShape& shape) {
     for (std::size_t team = 0; team < programs.size(); ++team) {
-        for (const Instruction& instruction : programs[team]) {
+        for (const schedule::Instruction& instruction : programs[team]) {
             if (!is_compute(instruction.op)) continue;
             const bool is_known = instruction.stage >= 0 && instruction.stage < shape.stages() &&
                                   instruction.micro_batch >= 0 && instruction.micro_batch < shape.micro_batches;
@@ -36,16 +36,16 @@ bool fit(const std::vector<Program>& programs, const PipelineShape& shape) {
     return true;
 }
 
-std::vector<Program> from_ranks(const std::vector<Program>& programs, const std::vector<Team>& teams,
-                                const std::string& place) {
+std::vector<schedule::Program> from_ranks(const std::vector<schedule::Program>& programs,
+                                          const std::vector<layout::Team>& teams, const std::string& place) {
     const std::vector<int> ranks = working_ranks(teams);
-    const auto program_of = [&](int rank) -> const Program& {
+    const auto program_of = [&](int rank) -> const schedule::Program& {
         const auto at = std::lower_bound(ranks.begin(), ranks.end(), rank);
         return programs[static_cast<std::size_t>(at - ranks.begin())];
     };
-    std::vector<Program> of_teams;
-    for (const Team& team : teams) {
-        const Program& first = of_teams.emplace_back(program_of(team.ranks.front()));
+    std::vector<schedule::Program> of_teams;
+    for (const layout::Team& team : teams) {
+        const schedule::Program& first = of_teams.emplace_back(program_of(team.ranks.front()));
         for (const int rank : team.ranks) {
             if (program_of(rank) == first) continue;
             throw ConfigError(cat(place, " gives rank ", team.ranks.front(), " and rank ", rank,
@@ -56,10 +56,11 @@ std::vector<Program> from_ranks(const std::vector<Program>& programs, const std:
 }
 
 // Proving takes more steps than these two.
-void require_near_steps(const Phases& programs, const PipelineShape& shape, const std::string& place) {
-    for (const std::vector<Program>* part : {&programs.prologue, &programs.body}) {
-        for (const Program& program : *part) {
-            for (const Instruction& instruction : program) {
+void require_near_steps(const schedule::Phases& programs, const schedule::PipelineShape& shape,
+                        const std::string& place) {
+    for (const std::vector<schedule::Program>* part : {&programs.prologue, &programs.body}) {
+        for (const schedule::Program& program : *part) {
+            for (const schedule::Instruction& instruction : program) {
                 const int ahead = instruction.micro_batch / shape.micro_batches;
                 if (ahead <= most_steps && instruction.age <= most_steps) continue;
                 throw ConfigError(cat(text_of(instruction), " of ", place,
@@ -77,9 +78,9 @@ void require_near_steps(const Phases& programs, const PipelineShape& shape, cons
 // Finds the cells of passes in the line of a team. Cells count from 1.
 class Cells {
 public:
-    Cells(const Program& program, int micro_batches) : program_(program) {
+    Cells(const schedule::Program& program, int micro_batches) : program_(program) {
         for (std::size_t i = 0; i < program.size(); ++i) {
-            const Instruction& each = program[i];
+            const schedule::Instruction& each = program[i];
             if (is_compute(each.op))
                 cells_.try_emplace({each.op, each.stage, each.micro_batch % micro_batches}, i + 1);
         }
@@ -87,38 +88,41 @@ public:
 
     // Empty if the line has all the work of a micro-batch, and in an order that can be.
     std::string fault(int stage, int micro_batch) const {
-        const auto of = [&](Op op) {
+        const auto of = [&](schedule::Op op) {
             const auto found = cells_.find({op, stage, micro_batch});
             return found == cells_.end() ? 0 : found->second;
         };
-        const auto name = [&](Op op) { return text_of(Instruction{op, stage, micro_batch}); };
-        const auto lacks = [&](Op op) {
+        const auto name = [&](schedule::Op op) {
+            return text_of(schedule::Instruction{op, stage, micro_batch});
+        };
+        const auto lacks = [&](schedule::Op op) {
             return cat("has no ", name(op), " among its ", counted(program_.size(), "cell"), "; add it");
         };
-        const std::size_t forward = of(Op::forward);
-        const std::size_t backward = std::max(of(Op::backward), of(Op::backward_input));
-        if (forward == 0) return lacks(Op::forward);
+        const std::size_t forward = of(schedule::Op::forward);
+        const std::size_t backward = std::max(of(schedule::Op::backward), of(schedule::Op::backward_input));
+        if (forward == 0) return lacks(schedule::Op::forward);
         if (backward == 0)
-            return cat(lacks(Op::backward), ", or ", name(Op::backward_input), " and ",
-                       name(Op::backward_weight));
-        if (of(Op::backward) == 0 && of(Op::backward_weight) == 0) return lacks(Op::backward_weight);
-        const Instruction& first = program_[backward - 1];
-        const Instruction& second = program_[forward - 1];
+            return cat(lacks(schedule::Op::backward), ", or ", name(schedule::Op::backward_input), " and ",
+                       name(schedule::Op::backward_weight));
+        if (of(schedule::Op::backward) == 0 && of(schedule::Op::backward_weight) == 0)
+            return lacks(schedule::Op::backward_weight);
+        const schedule::Instruction& first = program_[backward - 1];
+        const schedule::Instruction& second = program_[forward - 1];
         if (backward > forward || first.micro_batch != second.micro_batch) return {};
         return cat("has ", text_of(first), " in cell ", backward, ", before ", text_of(second), " in cell ",
                    forward, "; put the forward pass first");
     }
 
 private:
-    const Program& program_;
-    std::map<std::tuple<Op, int, int>, std::size_t> cells_;
+    const schedule::Program& program_;
+    std::map<std::tuple<schedule::Op, int, int>, std::size_t> cells_;
 };
 
 // The checker would describe the programs with their messages, which the user has not written.
-void require_all_work(const std::vector<Program>& of_teams, const PipelineShape& shape,
+void require_all_work(const std::vector<schedule::Program>& of_teams, const schedule::PipelineShape& shape,
                       const std::string& place) {
     std::vector<Cells> cells;
-    for (const Program& program : of_teams) cells.emplace_back(program, shape.micro_batches);
+    for (const schedule::Program& program : of_teams) cells.emplace_back(program, shape.micro_batches);
     for (int stage = 0; stage < shape.stages(); ++stage) {
         for (int micro_batch = 0; micro_batch < shape.micro_batches; ++micro_batch) {
             const int team = shape.executor_of(stage, micro_batch);
@@ -130,10 +134,10 @@ void require_all_work(const std::vector<Program>& of_teams, const PipelineShape&
 
 }  // namespace
 
-Phases programs_of_teams(const Phases& programs, const std::vector<Team>& teams, const PipelineShape& shape,
-                         const std::string& place) {
+schedule::Phases programs_of_teams(const schedule::Phases& programs, const std::vector<layout::Team>& teams,
+                                   const schedule::PipelineShape& shape, const std::string& place) {
     require_near_steps(programs, shape, place);
-    const std::vector<Program>& given = programs.body;
+    const std::vector<schedule::Program>& given = programs.body;
     const std::size_t ranks = working_ranks(teams).size();
     if (given.size() != teams.size() && given.size() != ranks) {
         const std::string both = ranks == teams.size() ? "" : cat(" on ", ranks, " ranks");
@@ -145,26 +149,27 @@ Phases programs_of_teams(const Phases& programs, const std::vector<Team>& teams,
         require_all_work(given, shape, place);
         return programs;
     }
-    Phases of_teams = {.prologue = from_ranks(programs.prologue, teams, place),
-                       .body = from_ranks(given, teams, place)};
+    schedule::Phases of_teams = {.prologue = from_ranks(programs.prologue, teams, place),
+                                 .body = from_ranks(given, teams, place)};
     const bool are_of_teams = given.size() == teams.size() && (fit(given, shape) || !fit(of_teams.body, shape));
-    const Phases& chosen = are_of_teams ? programs : of_teams;
+    const schedule::Phases& chosen = are_of_teams ? programs : of_teams;
     require_all_work(chosen.body, shape, place);
     return chosen;
 }
 
-bool validates(const Phases& programs, const std::string& place) {
-    const Instruction* validation = nullptr;
-    const Instruction* other_step = nullptr;
-    for (const Program& program : programs.body) {
+bool validates(const schedule::Phases& programs, const std::string& place) {
+    const schedule::Instruction* validation = nullptr;
+    const schedule::Instruction* other_step = nullptr;
+    for (const schedule::Program& program : programs.body) {
         std::set<int> validated;  // stages
-        for (const Instruction& instruction : program) {
-            if (instruction.op != Op::validate) continue;
+        for (const schedule::Instruction& instruction : program) {
+            if (instruction.op != schedule::Op::validate) continue;
             validation = &instruction;
             validated.insert(instruction.stage);
         }
-        for (const Instruction& instruction : program) {
-            if (instruction.op == Op::step && !validated.contains(instruction.stage)) other_step = &instruction;
+        for (const schedule::Instruction& instruction : program) {
+            if (instruction.op == schedule::Op::step && !validated.contains(instruction.stage))
+                other_step = &instruction;
         }
     }
     if (validation == nullptr || other_step == nullptr) return validation != nullptr;
@@ -172,17 +177,19 @@ bool validates(const Phases& programs, const std::string& place) {
                           " after ", text_of(*other_step), " in the same line; validate all updates, or none"));
 }
 
-Phases forward_part(const Phases& phases, const PipelineShape& shape) {
-    const auto is_of_forward = [](const Instruction& i) {
-        return i.op == Op::forward || i.op == Op::send_forward || i.op == Op::receive_forward;
+schedule::Phases forward_part(const schedule::Phases& phases, const schedule::PipelineShape& shape) {
+    const auto is_of_forward = [](const schedule::Instruction& i) {
+        return i.op == schedule::Op::forward || i.op == schedule::Op::send_forward ||
+               i.op == schedule::Op::receive_forward;
     };
-    const std::vector<Program> step = unrolled(phases, shape, 1);
-    Phases part{.prologue = std::vector<Program>(step.size()), .body = std::vector<Program>(step.size())};
+    const std::vector<schedule::Program> step = unrolled(phases, shape, 1);
+    schedule::Phases part{.prologue = std::vector<schedule::Program>(step.size()),
+                          .body = std::vector<schedule::Program>(step.size())};
     for (std::size_t team = 0; team < step.size(); ++team) {
         std::ranges::copy_if(step[team], std::back_inserter(part.body[team]), is_of_forward);
-        for (Instruction& instruction : part.body[team]) instruction.age = 0;
+        for (schedule::Instruction& instruction : part.body[team]) instruction.age = 0;
     }
     return part;
 }
 
-}  // namespace trireme
+}  // namespace trireme::plan

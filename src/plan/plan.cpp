@@ -12,62 +12,65 @@
 #include "trireme/schedule/predict.hpp"
 #include "trireme/schedule/search.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
 constexpr int few_slots = 4;                 // up to here slots are tried one by one
 constexpr int most_micro_batches = 1 << 16;  // of a step: far beyond any use, and programs still fit in memory
 
 // Of a grid or a V: as many as every stage has.
-int rows_of(const Layout& layout) { return static_cast<int>(layout.stages.front().replicas.size()); }
+int rows_of(const layout::Layout& layout) { return static_cast<int>(layout.stages.front().replicas.size()); }
 
-PipelineShape shape_of_rows(const PlanWish& wish, const std::vector<Team>& teams, int micro_batches_each) {
+schedule::PipelineShape shape_of_rows(const PlanWish& wish, const std::vector<layout::Team>& teams,
+                                      int micro_batches_each) {
     const int rows = rows_of(wish.layout);
     const int pipe = static_cast<int>(teams.size()) / rows;
     const int chunks = static_cast<int>(wish.layout.stages.size()) / pipe;
-    return is_grid(wish.layout) ? grid_shape(pipe, rows, chunks, micro_batches_each)
-                                : v_shape(pipe, rows, micro_batches_each);
+    return is_grid(wish.layout) ? schedule::grid_shape(pipe, rows, chunks, micro_batches_each)
+                                : schedule::v_shape(pipe, rows, micro_batches_each);
 }
 
-PipelineShape uneven_shape_of(const PlanWish& wish, const std::vector<Team>& teams) {
-    PipelineShape shape{.teams = static_cast<int>(teams.size()),
-                        .micro_batches = wish.micro_batches,
-                        .holders = {},
-                        .executor = {}};
+schedule::PipelineShape uneven_shape_of(const PlanWish& wish, const std::vector<layout::Team>& teams) {
+    schedule::PipelineShape shape{.teams = static_cast<int>(teams.size()),
+                                  .micro_batches = wish.micro_batches,
+                                  .holders = {},
+                                  .executor = {}};
     for (std::size_t s = 0; s < wish.layout.stages.size(); ++s) {
         std::vector<int>& holders = shape.holders.emplace_back();
         std::vector<double> turns;
-        for (const ReplicaLayout& replica : wish.layout.stages[s].replicas) {
+        for (const layout::ReplicaLayout& replica : wish.layout.stages[s].replicas) {
             const int number = static_cast<int>(turns.size());
             holders.push_back(team_of(teams, wish.layout, static_cast<int>(s), number));
             turns.push_back(static_cast<double>(replica.turns));
         }
         std::vector<int>& executor = shape.executor.emplace_back();
-        for (const std::size_t replica : take_turns(turns, static_cast<std::size_t>(wish.micro_batches)))
+        for (const std::size_t replica :
+             layout::take_turns(turns, static_cast<std::size_t>(wish.micro_batches)))
             executor.push_back(holders[replica]);
     }
     return shape;
 }
 
-bool has_chunks(const Layout& layout, const std::vector<Team>& teams) {
+bool has_chunks(const layout::Layout& layout, const std::vector<layout::Team>& teams) {
     return teams.size() < layout.stages.size() * layout.stages.front().replicas.size();
 }
 
-PipelineShape forward_only(PipelineShape shape) {
+schedule::PipelineShape forward_only(schedule::PipelineShape shape) {
     shape.is_training = false;
     shape.validates = false;
     return shape;
 }
 
 // None where the programs cannot run with so many slots; `fault` says why.
-std::optional<ProvedPrograms> tried(const Phases& compute, PipelineShape shape, int slots, std::string& fault) {
+std::optional<ProvedPrograms> tried(const schedule::Phases& compute, schedule::PipelineShape shape, int slots,
+                                    std::string& fault) {
     shape.slots = slots;
     fault = obstacle_to_lowering(compute, shape);
     if (!fault.empty()) return std::nullopt;
-    Phases phases = lower_phases(compute, shape);
-    PipelineShape many = shape;
+    schedule::Phases phases = lower_phases(compute, shape);
+    schedule::PipelineShape many = shape;
     many.steps = enough_steps(phases, shape.micro_batches);
-    Verdict verdict = check(unrolled(phases, shape, many.steps), many);
+    schedule::Verdict verdict = check(unrolled(phases, shape, many.steps), many);
     if (!verdict.is_proved()) {
         fault = verdict.fault->what;
         return std::nullopt;
@@ -81,13 +84,13 @@ std::optional<ProvedPrograms> tried(const Phases& compute, PipelineShape shape, 
 }
 
 // Of enough steps.
-double duration(const ProvedPrograms& proved, const std::vector<StageCost>& costs) {
-    PipelineShape many = proved.shape;
+double duration(const ProvedPrograms& proved, const std::vector<schedule::StageCost>& costs) {
+    schedule::PipelineShape many = proved.shape;
     many.steps = enough_steps(proved.phases(), many.micro_batches);
     return predict(unrolled(proved.phases(), proved.shape, many.steps), many, costs).makespan;
 }
 
-int most_stages_of_a_team(const PipelineShape& shape) {
+int most_stages_of_a_team(const schedule::PipelineShape& shape) {
     std::vector<int> held(static_cast<std::size_t>(shape.teams));
     for (const std::vector<int>& holders : shape.holders) {
         for (const int team : holders) ++held[static_cast<std::size_t>(team)];
@@ -97,7 +100,7 @@ int most_stages_of_a_team(const PipelineShape& shape) {
 
 // All messages that a channel has in a step; where work is in flight over its end, those of a step and of a
 // full pipeline.
-int enough_slots(const Phases& compute, const PipelineShape& shape) {
+int enough_slots(const schedule::Phases& compute, const schedule::PipelineShape& shape) {
     const bool is_in_flight = keeps_work_in_flight(compute, shape.micro_batches);
     if (!is_in_flight) return shape.micro_batches * shape.stages();
     return shape.micro_batches * most_stages_of_a_team(shape) + shape.stages();
@@ -107,8 +110,8 @@ int next_slots(int slots) { return slots < few_slots ? slots + 1 : 2 * slots; }
 
 // With the fewest slots with which nobody waits for one: orders that send a round of micro-batches before the
 // first of them is read need many, others one. `place` is the schedule's name, or its file's.
-ProvedPrograms proved(const Phases& compute, const PipelineShape& shape, const std::vector<StageCost>& costs,
-                      const std::string& place) {
+ProvedPrograms proved(const schedule::Phases& compute, const schedule::PipelineShape& shape,
+                      const std::vector<schedule::StageCost>& costs, const std::string& place) {
     const int enough = enough_slots(compute, shape);
     std::string fault;
     std::optional<ProvedPrograms> roomy = tried(compute, shape, enough, fault);
@@ -122,20 +125,20 @@ ProvedPrograms proved(const Phases& compute, const PipelineShape& shape, const s
 }
 
 // Programs of one step, for all teams.
-Phases of_one_step(std::vector<Program> programs) {
-    std::vector<Program> none(programs.size());
+schedule::Phases of_one_step(std::vector<schedule::Program> programs) {
+    std::vector<schedule::Program> none(programs.size());
     return {.prologue = std::move(none), .body = std::move(programs)};
 }
 
-std::vector<StageCost> equal_costs(const PipelineShape& shape) {
-    return std::vector<StageCost>(shape.holders.size());
+std::vector<schedule::StageCost> equal_costs(const schedule::PipelineShape& shape) {
+    return std::vector<schedule::StageCost>(shape.holders.size());
 }
 
 // The stages of a team are updated at once, at the first of their STEPs.
-void refuse_scattered_updates(const Phases& phases, const std::string& place) {
-    for (const std::vector<Program>* part : {&phases.prologue, &phases.body}) {
-        for (const Program& program : *part) {
-            const auto is_step = [](const Instruction& i) { return i.op == Op::step; };
+void refuse_scattered_updates(const schedule::Phases& phases, const std::string& place) {
+    for (const std::vector<schedule::Program>* part : {&phases.prologue, &phases.body}) {
+        for (const schedule::Program& program : *part) {
+            const auto is_step = [](const schedule::Instruction& i) { return i.op == schedule::Op::step; };
             const auto first = std::find_if(program.begin(), program.end(), is_step);
             const auto behind = std::find_if_not(first, program.end(), is_step);
             const auto apart = std::find_if(behind, program.end(), is_step);
@@ -146,24 +149,24 @@ void refuse_scattered_updates(const Phases& phases, const std::string& place) {
     }
 }
 
-void add_own(const PlanWish& wish, PipelineShape shape, Plan& plan) {
-    const Phases own = programs_of_teams(wish.own_programs, plan.teams, shape, wish.schedule);
+void add_own(const PlanWish& wish, schedule::PipelineShape shape, Plan& plan) {
+    const schedule::Phases own = programs_of_teams(wish.own_programs, plan.teams, shape, wish.schedule);
     refuse_scattered_updates(own, wish.schedule);
     shape.validates = validates(own, wish.schedule);
-    const std::vector<StageCost> costs = equal_costs(shape);
+    const std::vector<schedule::StageCost> costs = equal_costs(shape);
     std::string fault;
     const bool runs_together = tried(own, shape, enough_slots(own, shape), fault).has_value();
     shape.updates_alone = !runs_together && !shape.validates && look_ahead(own, shape.micro_batches) > 0;
     plan.training = proved(own, shape, costs, wish.schedule);
-    const Phases forwards = forward_part(plan.training.phases(), shape);
+    const schedule::Phases forwards = forward_part(plan.training.phases(), shape);
     plan.evaluation = proved(forwards, forward_only(shape), costs, wish.schedule);
 }
 
-void add_generated(const PlanWish& wish, PipelineShape shape, Plan& plan) {
-    const Schedule& schedule = schedule_named(wish.schedule);
-    const std::vector<StageCost> costs = equal_costs(shape);
+void add_generated(const PlanWish& wish, schedule::PipelineShape shape, Plan& plan) {
+    const schedule::Schedule& schedule = schedule::schedule_named(wish.schedule);
+    const std::vector<schedule::StageCost> costs = equal_costs(shape);
     const std::string place = cat("schedule ", wish.schedule);
-    const PipelineShape forwards = forward_only(shape);
+    const schedule::PipelineShape forwards = forward_only(shape);
     plan.evaluation = proved(of_one_step(generate(schedule, forwards)), forwards, costs, place);
     plan.training = proved(generate_phases(schedule, shape), with_updates_of(schedule, shape), costs, place);
 }
@@ -184,13 +187,14 @@ bool keeps_to_bounds(const ProvedPrograms& proved) {
                       [](int bound, int kept) { return kept <= bound; });
 }
 
-double seconds_of_step(const ProvedPrograms& proved, const std::vector<StageCost>& costs) {
+double seconds_of_step(const ProvedPrograms& proved, const std::vector<schedule::StageCost>& costs) {
     return predict_step(proved.phases(), proved.shape, costs).seconds;
 }
 
 // These phases, where they can be executed, keep to the bounds and have shorter steps than `known`.
-std::optional<ProvedPrograms> shorter(const ProvedPrograms& known, const Phases& phases,
-                                      const PipelineShape& shape, const std::vector<StageCost>& costs) {
+std::optional<ProvedPrograms> shorter(const ProvedPrograms& known, const schedule::Phases& phases,
+                                      const schedule::PipelineShape& shape,
+                                      const std::vector<schedule::StageCost>& costs) {
     std::string fault;
     const auto roomy = tried(phases, shape, enough_slots(phases, shape), fault);
     if (!roomy || !keeps_to_bounds(*roomy)) return std::nullopt;
@@ -198,29 +202,31 @@ std::optional<ProvedPrograms> shorter(const ProvedPrograms& known, const Phases&
     return proved(phases, shape, costs, "schedule auto");
 }
 
-void add_searched(const PlanWish& wish, const PipelineShape& shape, Plan& plan) {
+void add_searched(const PlanWish& wish, const schedule::PipelineShape& shape, Plan& plan) {
     const std::vector<bool> divisible = divisible_stages(wish, plan.recompute);
-    const auto searched = [&](const PipelineShape& of, const std::vector<StageCost>& costs) {
+    const auto searched = [&](const schedule::PipelineShape& of,
+                              const std::vector<schedule::StageCost>& costs) {
         return proved(of_one_step(search_programs(of, costs, divisible)), of, costs, "schedule auto");
     };
-    const std::vector<StageCost> costs = wish.costs.empty() ? equal_costs(shape) : wish.costs;
+    const std::vector<schedule::StageCost> costs = wish.costs.empty() ? equal_costs(shape) : wish.costs;
     plan.training = searched(shape, costs);
     plan.evaluation = searched(forward_only(shape), equal_costs(shape));
     if (!wish.may_go_ahead) return;
-    PipelineShape ahead = shape;
+    schedule::PipelineShape ahead = shape;
     ahead.validates = true;
-    for (const Phases& phases : programs_ahead(compute_only(plan.training.programs), ahead, divisible)) {
+    for (const schedule::Phases& phases :
+         programs_ahead(compute_only(plan.training.programs), ahead, divisible)) {
         if (auto other = shorter(plan.training, phases, ahead, costs)) plan.training = *std::move(other);
     }
 }
 
 void add_programs(const PlanWish& wish, Plan& plan) {
-    PipelineShape shape = shape_of(wish, plan.teams);
+    schedule::PipelineShape shape = shape_of(wish, plan.teams);
     shape.most_activations = wish.most_activations;
     shape.ties_ends = wish.ties_ends;
     if (!wish.own_programs.body.empty()) {
         add_own(wish, shape, plan);
-    } else if (wish.schedule == searched_schedule) {
+    } else if (wish.schedule == schedule::searched_schedule) {
         add_searched(wish, shape, plan);
     } else {
         add_generated(wish, shape, plan);
@@ -238,11 +244,11 @@ std::vector<Recompute> recompute_of_stages(const PlanWish& wish) {
 
 }  // namespace
 
-Program ProvedPrograms::long_program(int team) const {
+schedule::Program ProvedPrograms::long_program(int team) const {
     return unrolled_of(team, phases(), shape, enough_steps(phases(), shape.micro_batches));
 }
 
-std::string obstacle_to_shape(const PlanWish& wish, const std::vector<Team>& teams) {
+std::string obstacle_to_shape(const PlanWish& wish, const std::vector<layout::Team>& teams) {
     const int count = wish.micro_batches;
     const bool has_rows = is_grid(wish.layout) || is_v(wish.layout);
     const int rows = has_rows ? rows_of(wish.layout) : 1;
@@ -258,7 +264,7 @@ std::string obstacle_to_shape(const PlanWish& wish, const std::vector<Team>& tea
     return {};
 }
 
-PipelineShape shape_of(const PlanWish& wish, const std::vector<Team>& teams) {
+schedule::PipelineShape shape_of(const PlanWish& wish, const std::vector<layout::Team>& teams) {
     if (const std::string obstacle = obstacle_to_shape(wish, teams); !obstacle.empty())
         throw ConfigError(obstacle);
     const bool has_rows = is_grid(wish.layout) || is_v(wish.layout);
@@ -285,4 +291,4 @@ Plan make_plan(const PlanWish& wish) {
     return plan;
 }
 
-}  // namespace trireme
+}  // namespace trireme::plan

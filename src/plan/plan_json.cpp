@@ -2,16 +2,16 @@
 #include "trireme/base/sha256.hpp"
 #include "trireme/plan/plan.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t hash_digits = 16;
 
-Json texts_of(const std::vector<Program>& programs) {
+Json texts_of(const std::vector<schedule::Program>& programs) {
     Json texts = Json::array();
-    for (const Program& program : programs) texts.push_back(text_of(program));
+    for (const schedule::Program& program : programs) texts.push_back(text_of(program));
     return texts;
 }
 
@@ -41,11 +41,11 @@ std::string json_of(const Plan& plan) {
     if (!plan.left_out.empty()) value["left_out"] = plan.left_out;
     if (!plan.migrations.empty()) {
         value["migrations"] = json_value_of(plan.migrations);
-        value["spread"] = plan.spread == Spread::tree ? "tree" : "direct";
+        value["spread"] = plan.spread == layout::Spread::tree ? "tree" : "direct";
     }
     return value.dump();
 }
 
 std::string hash_of(const Plan& plan) { return sha256_hex(json_of(plan)).substr(0, hash_digits); }
 
-}  // namespace trireme
+}  // namespace trireme::plan

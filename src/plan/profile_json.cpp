@@ -5,7 +5,7 @@
 #include "trireme/base/json_text.hpp"
 #include "trireme/plan/profile.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -55,7 +55,7 @@ Json json_value_of(const KernelProfile& kernel) {
     return value;
 }
 
-Json json_value_of(const LinkLevel& level) {
+Json json_value_of(const layout::LinkLevel& level) {
     Json value;
     if (level.ranks > 0) value["ranks"] = level.ranks;
     value["latency"] = level.link.latency;
@@ -103,11 +103,11 @@ KernelProfile kernel_of(const JsonNode& node) {
 }
 
 // `before`: the ranks of a group of the level before, 1 if there is none.
-LinkLevel link_of(const JsonNode& node, std::size_t before, bool is_last) {
+layout::LinkLevel link_of(const JsonNode& node, std::size_t before, bool is_last) {
     const std::array<std::string, 2> needed{"latency", "bandwidth"};
     const std::array<std::string, 1> optional{"ranks"};
     node.require_keys(needed, optional);
-    LinkLevel level{
+    layout::LinkLevel level{
         .link = {.latency = node.at("latency").number(), .bandwidth = node.at("bandwidth").number()}};
     if (level.link.bandwidth <= 0) node.at("bandwidth").refuse("above 0, in bytes a second");
     if (node.has("ranks") == is_last) {
@@ -122,9 +122,9 @@ LinkLevel link_of(const JsonNode& node, std::size_t before, bool is_last) {
     return level;
 }
 
-std::vector<LinkLevel> links_of(const JsonNode& node) {
+std::vector<layout::LinkLevel> links_of(const JsonNode& node) {
     const std::vector<JsonNode> items = node.items();
-    std::vector<LinkLevel> levels;
+    std::vector<layout::LinkLevel> levels;
     for (const JsonNode& item : items) {
         const std::size_t before = levels.empty() ? 1 : static_cast<std::size_t>(levels.back().ranks);
         levels.push_back(link_of(item, before, levels.size() + 1 == items.size()));
@@ -164,7 +164,7 @@ std::string json_of(const Profile& profile) {
                {"layers", layers}};
     for (const KernelProfile& kernel : profile.kernels) value["kernels"].push_back(json_value_of(kernel));
     if (!profile.kernels.empty()) value["launch"] = profile.launch;
-    for (const LinkLevel& level : profile.links) value["links"].push_back(json_value_of(level));
+    for (const layout::LinkLevel& level : profile.links) value["links"].push_back(json_value_of(level));
     return value.dump(2) + '\n';
 }
 
@@ -189,4 +189,4 @@ Profile profile_from_json(std::string_view text, const std::string& place) {
     return profile;
 }
 
-}  // namespace trireme
+}  // namespace trireme::plan

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
 // The box around all known places.
@@ -76,4 +76,4 @@ double interpolated(std::span<const ScatteredValue> known, std::vector<double> p
     return std::clamp(first_unknown(std::move(equations)), least.value, most.value);
 }
 
-}  // namespace trireme
+}  // namespace trireme::plan

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-namespace trireme {
+namespace trireme::plan {
 
 struct ScatteredValue {
     const std::vector<double>* place;  // all of one length
@@ -17,4 +17,4 @@ struct ScatteredValue {
 // point between them, and nowhere is it beyond the known values. There must be some.
 double interpolated(std::span<const ScatteredValue> known, std::vector<double> place);
 
-}  // namespace trireme
+}  // namespace trireme::plan

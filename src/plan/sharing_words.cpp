@@ -7,10 +7,10 @@
 #include "trireme/layout/layout.hpp"
 #include "trireme/plan/decision.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
-double mean(const ProductParts& parts) {
+double mean(const layout::ProductParts& parts) {
     return std::accumulate(parts.begin(), parts.end(), 0.0) / static_cast<double>(parts.size());
 }
 
@@ -22,9 +22,9 @@ struct Helped {
     double part = 0;
 };
 
-std::map<int, Helped> helped_of(const std::vector<Migration>& migrations) {
+std::map<int, Helped> helped_of(const std::vector<layout::Migration>& migrations) {
     std::map<int, Helped> owners;
-    for (const Migration& each : migrations) {
+    for (const layout::Migration& each : migrations) {
         owners[each.from].helpers.insert(each.to);
         owners[each.from].part += mean(each.parts);
     }
@@ -41,11 +41,11 @@ std::vector<std::string> sharing_words(const Decision& decision) {
             words.push_back(cat("rank ", rank, " leaves out ", percent(shares[rank]), " of its products"));
     }
     for (const auto& [owner, helped] : helped_of(decision.migrations)) {
-        words.push_back(cat(text_of_ranks({helped.helpers.begin(), helped.helpers.end()}), " compute",
+        words.push_back(cat(layout::text_of_ranks({helped.helpers.begin(), helped.helpers.end()}), " compute",
                             helped.helpers.size() > 1 ? " " : "s ", percent(helped.part), " of rank ", owner,
                             "'s products"));
     }
     return words;
 }
 
-}  // namespace trireme
+}  // namespace trireme::plan

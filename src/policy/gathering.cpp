@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace trireme {
+namespace trireme::policy {
 namespace {
 
 struct Place {
@@ -123,4 +123,4 @@ std::vector<Places> gathered(const Places& places, const std::vector<double>& sl
     return all;
 }
 
-}  // namespace trireme
+}  // namespace trireme::policy

@@ -3,7 +3,7 @@
 
 #include "policy/spread.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 
 // With two slow ranks and more, who has a team of the same size each: together in the stage that has most of
 // them already, then in the next; likewise in a row of replicas. Only ranks of a node change places, and no
@@ -11,4 +11,4 @@ namespace trireme {
 std::vector<Places> gathered(const Places& places, const std::vector<double>& slowness,
                              const std::vector<int>& nodes);
 
-}  // namespace trireme
+}  // namespace trireme::policy

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace trireme {
+namespace trireme::policy {
 namespace {
 
 LayerWork joined(const LayerWork& run, const LayerWork& next) {
@@ -23,4 +23,4 @@ RunWork::RunWork(const std::vector<LayerWork>& layers) {
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::policy

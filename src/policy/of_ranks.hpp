@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace trireme {
+namespace trireme::policy {
 
 // One for each rank that is named, of a list that may be empty.
 inline std::vector<double> of_ranks(const std::vector<int>& ranks, const std::vector<double>& all,
@@ -14,4 +14,4 @@ inline std::vector<double> of_ranks(const std::vector<int>& ranks, const std::ve
     return own;
 }
 
-}  // namespace trireme
+}  // namespace trireme::policy

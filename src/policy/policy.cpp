@@ -3,21 +3,22 @@
 #include <algorithm>
 #include <utility>
 
-namespace trireme {
+namespace trireme::policy {
 
-Policy recorded(std::vector<Decision> decisions) {
-    for (Decision& decision : decisions) {
+Policy recorded(std::vector<plan::Decision> decisions) {
+    for (plan::Decision& decision : decisions) {
         if (decision.policy.empty()) decision.policy = "recorded";
     }
-    return [known = std::move(decisions)](const Observation& observed, const Plan&) -> std::optional<Decision> {
-        const auto at = std::ranges::find(known, observed.step, &Decision::step);
+    return [known = std::move(decisions)](const plan::Observation& observed,
+                                          const plan::Plan&) -> std::optional<plan::Decision> {
+        const auto at = std::ranges::find(known, observed.step, &plan::Decision::step);
         return at == known.end() ? std::nullopt : std::optional(*at);
     };
 }
 
 Policy bridged(Policy bridge, Policy lasting, std::size_t steps) {
     return [bridge = std::move(bridge), lasting = std::move(lasting), steps](
-               const Observation& observed, const Plan& current) -> std::optional<Decision> {
+               const plan::Observation& observed, const plan::Plan& current) -> std::optional<plan::Decision> {
         const bool is_some_slow =
             std::ranges::any_of(observed.slowness, [](double factor) { return factor > 1; });
         if (is_some_slow && observed.steady_steps < steps) return bridge(observed, current);
@@ -26,4 +27,4 @@ Policy bridged(Policy bridge, Policy lasting, std::size_t steps) {
     };
 }
 
-}  // namespace trireme
+}  // namespace trireme::policy

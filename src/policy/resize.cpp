@@ -6,14 +6,14 @@
 #include "policy/of_ranks.hpp"
 #include "policy/slowness_words.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 namespace {
 
 // If it left out nothing.
-double whole_seconds(const RankTimes& times) { return times.whole_products() + times.others; }
+double whole_seconds(const plan::RankTimes& times) { return times.whole_products() + times.others; }
 
 // Of the slowest rank.
-double seconds_of(const std::vector<RankTimes>& times, const std::vector<double>& left_out) {
+double seconds_of(const std::vector<plan::RankTimes>& times, const std::vector<double>& left_out) {
     double most = 0;
     for (std::size_t r = 0; r < times.size(); ++r)
         most = std::max(most, whole_seconds(times[r]) - left_out[r] * times[r].whole_products());
@@ -24,13 +24,13 @@ class ResizedProducts {
 public:
     explicit ResizedProducts(const ResizeRules& rules) : rules_(rules) {}
 
-    std::optional<Decision> decide(const Observation& observed, const Plan& current) const {
+    std::optional<plan::Decision> decide(const plan::Observation& observed, const plan::Plan& current) const {
         if (observed.step % rules_.every != 0 || observed.ranks.empty()) return std::nullopt;
         std::vector<double> left_out(observed.ranks.size(), 0);
         double now = 0;
         double then = 0;
-        for (const Team& team : current.teams) {
-            std::vector<RankTimes> times;
+        for (const layout::Team& team : current.teams) {
+            std::vector<plan::RankTimes> times;
             for (const int rank : team.ranks) times.push_back(observed.ranks[static_cast<std::size_t>(rank)]);
             const auto parts =
                 parts_to_leave_out(times, of_ranks(team.ranks, observed.slowness, 1), rules_.limit);
@@ -40,7 +40,7 @@ public:
             then = std::max(then, seconds_of(times, parts));
         }
         if (!is_worth(left_out, current.left_out)) return std::nullopt;
-        Decision decision{.step = observed.step, .layout = current.layout, .policy = "resize"};
+        plan::Decision decision{.step = observed.step, .layout = current.layout, .policy = "resize"};
         const bool is_whole = std::ranges::all_of(left_out, [](double part) { return part == 0; });
         if (!is_whole) decision.left_out = left_out;
         decision.reason = words_of_slowness(observed);
@@ -63,10 +63,10 @@ private:
 
 }  // namespace
 
-std::vector<double> parts_to_leave_out(const std::vector<RankTimes>& times, const std::vector<double>& slowness,
-                                       double limit) {
+std::vector<double> parts_to_leave_out(const std::vector<plan::RankTimes>& times,
+                                       const std::vector<double>& slowness, double limit) {
     double goal = whole_seconds(times.front());
-    for (const RankTimes& each : times) goal = std::min(goal, whole_seconds(each));
+    for (const plan::RankTimes& each : times) goal = std::min(goal, whole_seconds(each));
     std::vector<double> parts;
     for (std::size_t r = 0; r < times.size(); ++r) {
         const double products = times[r].whole_products();
@@ -77,9 +77,9 @@ std::vector<double> parts_to_leave_out(const std::vector<RankTimes>& times, cons
 }
 
 Policy resized_products(ResizeRules rules) {
-    return [resized = ResizedProducts(rules)](const Observation& observed, const Plan& current) {
+    return [resized = ResizedProducts(rules)](const plan::Observation& observed, const plan::Plan& current) {
         return resized.decide(observed, current);
     };
 }
 
-}  // namespace trireme
+}  // namespace trireme::policy

@@ -4,7 +4,7 @@
 #include "policy/slowness_words.hpp"
 #include "trireme/policy/sharing.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 namespace {
 
 bool leaves_out_nothing(const std::vector<double>& parts) {
@@ -15,14 +15,14 @@ class SharedProducts {
 public:
     explicit SharedProducts(SharingRules rules) : rules_(std::move(rules)) {}
 
-    std::optional<Decision> decide(const Observation& observed, const Plan& current) const {
+    std::optional<plan::Decision> decide(const plan::Observation& observed, const plan::Plan& current) const {
         if (observed.step % rules_.every != 0 || observed.ranks.empty()) return std::nullopt;
-        Decision decision{.step = observed.step, .layout = current.layout, .policy = rules_.policy};
+        plan::Decision decision{.step = observed.step, .layout = current.layout, .policy = rules_.policy};
         decision.left_out.assign(observed.ranks.size(), 0);
         double now = 0;
         double then = 0;
-        for (const Team& team : current.teams) {
-            std::vector<RankTimes> times;
+        for (const layout::Team& team : current.teams) {
+            std::vector<plan::RankTimes> times;
             for (const int rank : team.ranks) times.push_back(observed.ranks[static_cast<std::size_t>(rank)]);
             const Sharing before{within(current.migrations, team.ranks),
                                  of_ranks(team.ranks, current.left_out, 0)};
@@ -40,16 +40,16 @@ public:
 
 private:
     // With the numbers that ranks have in the job.
-    static void add(const Sharing& sharing, const std::vector<int>& ranks, Decision& decision) {
+    static void add(const Sharing& sharing, const std::vector<int>& ranks, plan::Decision& decision) {
         const auto number = [&](int place) { return ranks[static_cast<std::size_t>(place)]; };
-        for (const Migration& each : sharing.migrations)
+        for (const layout::Migration& each : sharing.migrations)
             decision.migrations.push_back({number(each.from), number(each.to), each.parts});
         for (std::size_t r = 0; r < ranks.size(); ++r)
             decision.left_out[static_cast<std::size_t>(ranks[r])] = sharing.left_out[r];
     }
 
     // Once nobody is slow any more, all is as it was at once.
-    bool is_worth(const Decision& next, const Plan& current, double now, double then) const {
+    bool is_worth(const plan::Decision& next, const plan::Plan& current, double now, double then) const {
         const bool is_nothing = next.migrations.empty() && leaves_out_nothing(next.left_out);
         const bool was_nothing = current.migrations.empty() && leaves_out_nothing(current.left_out);
         if (is_nothing) return !was_nothing;
@@ -65,9 +65,10 @@ private:
 }  // namespace
 
 Policy shared_products(SharingRules rules) {
-    return [shared = SharedProducts(std::move(rules))](const Observation& observed, const Plan& current) {
+    return [shared = SharedProducts(std::move(rules))](const plan::Observation& observed,
+                                                       const plan::Plan& current) {
         return shared.decide(observed, current);
     };
 }
 
-}  // namespace trireme
+}  // namespace trireme::policy

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-namespace trireme {
+namespace trireme::policy {
 namespace {
 
 constexpr double most_given = 0.98;  // of a rank's products: something of each is left
@@ -14,9 +14,9 @@ double sum(const std::vector<double>& numbers) { return std::accumulate(numbers.
 
 // The products of which helpers may compute a part.
 struct Way {
-    ProductParts is_helped = {};  // 1 or 0
-    double work = 0;              // of all products
-    double seconds = 0;           // that helping takes, at most
+    layout::ProductParts is_helped = {};  // 1 or 0
+    double work = 0;                      // of all products
+    double seconds = 0;                   // that helping takes, at most
 
     bool helps() const { return work > 0; }
     bool helps_all() const {
@@ -24,10 +24,10 @@ struct Way {
     }
 };
 
-Way way_of(const ProductParts& is_helped, const HelpCosts& costs, std::size_t ranks) {
+Way way_of(const layout::ProductParts& is_helped, const HelpCosts& costs, std::size_t ranks) {
     Way way{.is_helped = is_helped};
-    const Circle circle{.ranks = std::vector<int>(ranks), .spread = costs.spread};
-    for (std::size_t p = 0; p < product_count; ++p) {
+    const layout::Circle circle{.ranks = std::vector<int>(ranks), .spread = costs.spread};
+    for (std::size_t p = 0; p < layout::product_count; ++p) {
         way.work += is_helped[p] * costs.work[p];
         way.seconds += is_helped[p] * (circle.rounds() * costs.round_seconds[p] + costs.whole_seconds[p]);
     }
@@ -35,13 +35,14 @@ Way way_of(const ProductParts& is_helped, const HelpCosts& costs, std::size_t ra
 }
 
 // Attention's first product and the MLP's read what all ranks have.
-constexpr ProductParts every_product{1, 1, 1, 1};
-constexpr ProductParts without_rounds{0, 1, 0, 1};
+constexpr layout::ProductParts every_product{1, 1, 1, 1};
+constexpr layout::ProductParts without_rounds{0, 1, 0, 1};
 
 // A team whose work is counted in a healthy rank's arithmetic, whoever does it.
 class SlowTeam {
 public:
-    SlowTeam(const std::vector<RankTimes>& times, const std::vector<double>& slowness, double limit, Way way)
+    SlowTeam(const std::vector<plan::RankTimes>& times, const std::vector<double>& slowness, double limit,
+             Way way)
         : times_(times), slowness_(slowness), limit_(limit), way_(way) {}
 
     std::size_t size() const { return times_.size(); }
@@ -99,7 +100,7 @@ private:
         return rate > 0 ? (seconds - times_[rank].others - way_.seconds) / rate : work(rank);
     }
 
-    const std::vector<RankTimes>& times_;
+    const std::vector<plan::RankTimes>& times_;
     const std::vector<double>& slowness_;
     double limit_;
     Way way_;
@@ -136,7 +137,8 @@ std::vector<double> lent_parts(const SlowTeam& team, const std::vector<double>& 
 
 // One helper after the other is given as much as it can do; where all of them could do more than there is, in
 // proportion.
-std::vector<Migration> migrations_of(const SlowTeam& team, const std::vector<double>& lent, double seconds) {
+std::vector<layout::Migration> migrations_of(const SlowTeam& team, const std::vector<double>& lent,
+                                             double seconds) {
     std::vector<double> spare;
     double needed = 0;
     for (std::size_t r = 0; r < team.size(); ++r) {
@@ -146,15 +148,17 @@ std::vector<Migration> migrations_of(const SlowTeam& team, const std::vector<dou
     const double all = sum(spare);
     for (double& each : spare) each *= all > 0 ? std::min(1.0, needed / all) : 0;
     const std::vector<std::size_t> helpers = by_size(spare);
-    std::vector<Migration> migrations;
+    std::vector<layout::Migration> migrations;
     std::size_t helper = 0;
     for (const std::size_t owner : by_size(lent)) {
         const double work = team.work(owner) * team.way().work;
         for (double left = lent[owner]; left > dust && helper < helpers.size();) {
             double& room = spare[helpers[helper]];
             const double part = std::min(left, room / work);
-            Migration migration{.from = static_cast<int>(owner), .to = static_cast<int>(helpers[helper])};
-            for (std::size_t p = 0; p < product_count; ++p) migration.parts[p] = part * team.way().is_helped[p];
+            layout::Migration migration{.from = static_cast<int>(owner),
+                                        .to = static_cast<int>(helpers[helper])};
+            for (std::size_t p = 0; p < layout::product_count; ++p)
+                migration.parts[p] = part * team.way().is_helped[p];
             if (part > dust) migrations.push_back(migration);
             left -= part;
             room -= part * work;
@@ -165,16 +169,16 @@ std::vector<Migration> migrations_of(const SlowTeam& team, const std::vector<dou
 }
 
 // Of each product the part of a rank's own that others compute.
-std::vector<ProductParts> lent_of(const Sharing& sharing, std::size_t ranks) {
-    std::vector<ProductParts> lent(ranks, ProductParts{});
-    for (const Migration& each : sharing.migrations) {
-        for (std::size_t p = 0; p < product_count; ++p)
+std::vector<layout::ProductParts> lent_of(const Sharing& sharing, std::size_t ranks) {
+    std::vector<layout::ProductParts> lent(ranks, layout::ProductParts{});
+    for (const layout::Migration& each : sharing.migrations) {
+        for (std::size_t p = 0; p < layout::product_count; ++p)
             lent[static_cast<std::size_t>(each.from)][p] += each.parts[p];
     }
     return lent;
 }
 
-double part_of_work(const ProductParts& parts, const HelpCosts& costs) {
+double part_of_work(const layout::ProductParts& parts, const HelpCosts& costs) {
     return std::inner_product(parts.begin(), parts.end(), costs.work.begin(), 0.0);
 }
 
@@ -199,24 +203,26 @@ double all_left_out(const Sharing& sharing, const HelpCosts& costs) {
     return all;
 }
 
-double seconds_of_helping(const std::vector<Migration>& migrations, std::size_t ranks, const HelpCosts& costs) {
-    ProductParts is_helped{};
-    for (const Migration& each : migrations) {
-        for (std::size_t p = 0; p < product_count; ++p)
+double seconds_of_helping(const std::vector<layout::Migration>& migrations, std::size_t ranks,
+                          const HelpCosts& costs) {
+    layout::ProductParts is_helped{};
+    for (const layout::Migration& each : migrations) {
+        for (std::size_t p = 0; p < layout::product_count; ++p)
             is_helped[p] = is_helped[p] > 0 || each.parts[p] > 0 ? 1 : 0;
     }
     return way_of(is_helped, costs, ranks).seconds;
 }
 
-double seconds_of_team(const std::vector<RankTimes>& times, const Sharing& sharing, const HelpCosts& costs) {
-    const std::vector<ProductParts> lent = lent_of(sharing, times.size());
+double seconds_of_team(const std::vector<plan::RankTimes>& times, const Sharing& sharing,
+                       const HelpCosts& costs) {
+    const std::vector<layout::ProductParts> lent = lent_of(sharing, times.size());
     std::vector<double> work;
     for (std::size_t r = 0; r < times.size(); ++r) {
-        ProductParts given = lent[r];
+        layout::ProductParts given = lent[r];
         for (double& part : given) part = std::max(part, sharing.left_out.empty() ? 0 : sharing.left_out[r]);
         work.push_back(times[r].whole_flops * (1 - part_of_work(given, costs)));
     }
-    for (const Migration& each : sharing.migrations)
+    for (const layout::Migration& each : sharing.migrations)
         work[static_cast<std::size_t>(each.to)] +=
             part_of_work(each.parts, costs) * times[static_cast<std::size_t>(each.from)].whole_flops;
     double most = 0;
@@ -228,10 +234,10 @@ double seconds_of_team(const std::vector<RankTimes>& times, const Sharing& shari
     return most + seconds_of_helping(sharing.migrations, times.size(), costs);
 }
 
-Sharing best_sharing(const std::vector<RankTimes>& times, const std::vector<double>& slowness,
+Sharing best_sharing(const std::vector<plan::RankTimes>& times, const std::vector<double>& slowness,
                      const SharingRules& rules) {
     std::vector<SlowTeam> teams;
-    for (const ProductParts& products : {ProductParts{}, without_rounds, every_product})
+    for (const layout::ProductParts& products : {layout::ProductParts{}, without_rounds, every_product})
         teams.emplace_back(times, slowness, rules.limit, way_of(products, rules.costs, times.size()));
     double shortest = teams.front().shortest();
     for (const SlowTeam& team : teams) shortest = std::min(shortest, team.shortest());
@@ -246,4 +252,4 @@ Sharing best_sharing(const std::vector<RankTimes>& times, const std::vector<doub
     return *best;
 }
 
-}  // namespace trireme
+}  // namespace trireme::policy

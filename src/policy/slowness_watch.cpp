@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-namespace trireme {
+namespace trireme::policy {
 namespace {
 
 double mean_of(const std::vector<double>& values) {
@@ -14,15 +14,15 @@ double mean_of(const std::vector<double>& values) {
 }
 
 // Seconds of each operation of a rank's products; none: it had none.
-std::optional<double> pace_of(const RankTimes& times) {
+std::optional<double> pace_of(const plan::RankTimes& times) {
     if (times.product_flops <= 0 || times.products <= 0) return std::nullopt;
     return times.products / times.product_flops;
 }
 
 // What the faster half of the ranks takes at most; with two ranks, what the faster one takes.
-std::optional<double> usual_pace(const std::vector<RankTimes>& step) {
+std::optional<double> usual_pace(const std::vector<plan::RankTimes>& step) {
     std::vector<double> paces;
-    for (const RankTimes& times : step) {
+    for (const plan::RankTimes& times : step) {
         if (const auto pace = pace_of(times)) paces.push_back(*pace);
     }
     if (paces.empty()) return std::nullopt;
@@ -87,7 +87,7 @@ bool SlownessWatch::has_news(Rank& rank) const {
     return true;
 }
 
-std::vector<SlownessChange> SlownessWatch::add(const std::vector<RankTimes>& step) {
+std::vector<SlownessChange> SlownessWatch::add(const std::vector<plan::RankTimes>& step) {
     std::vector<SlownessChange> changes;
     if (!std::exchange(has_begun_, true)) return changes;
     const auto usual = usual_pace(step);
@@ -107,4 +107,4 @@ std::vector<double> SlownessWatch::factors() const {
     return factors;
 }
 
-}  // namespace trireme
+}  // namespace trireme::policy

@@ -9,10 +9,10 @@
 
 #include "trireme/policy/policy.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 
 // "rank 3 takes 4.0 times as long as others"
-inline std::string words_of_slowness(const Observation& observed) {
+inline std::string words_of_slowness(const plan::Observation& observed) {
     std::string reason;
     for (std::size_t rank = 0; rank < observed.slowness.size(); ++rank) {
         if (observed.slowness[rank] == 1) continue;
@@ -23,10 +23,10 @@ inline std::string words_of_slowness(const Observation& observed) {
 }
 
 // The seconds of a step, how many it will save, and how many it will take.
-inline std::map<std::string, double> terms_of_gain(const Observation& observed, double gain) {
+inline std::map<std::string, double> terms_of_gain(const plan::Observation& observed, double gain) {
     return {{gain_term, gain},
             {"step_s", observed.step_seconds},
             {"predicted_step_s", std::max(0.0, observed.step_seconds - gain)}};
 }
 
-}  // namespace trireme
+}  // namespace trireme::policy

@@ -7,7 +7,7 @@
 #include "trireme/layout/best_cut.hpp"
 #include "trireme/layout/shares.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 namespace {
 
 using Counts = std::vector<std::size_t>;
@@ -18,16 +18,17 @@ std::vector<double> seconds_of_replicas(const std::vector<TeamPace>& paces, cons
     return seconds;
 }
 
-std::vector<double> turns_of(const StageLayout& stage) {
+std::vector<double> turns_of(const layout::StageLayout& stage) {
     std::vector<double> turns;
-    for (const ReplicaLayout& replica : stage.replicas) turns.push_back(static_cast<double>(replica.turns));
+    for (const layout::ReplicaLayout& replica : stage.replicas)
+        turns.push_back(static_cast<double>(replica.turns));
     return turns;
 }
 
 // Of a stage's micro-batches, how many each replica executes.
-Counts counts_of(const StageLayout& stage, std::size_t micro_batches) {
+Counts counts_of(const layout::StageLayout& stage, std::size_t micro_batches) {
     Counts counts(stage.replicas.size());
-    for (const std::size_t replica : take_turns(turns_of(stage), micro_batches)) ++counts[replica];
+    for (const std::size_t replica : layout::take_turns(turns_of(stage), micro_batches)) ++counts[replica];
     return counts;
 }
 
@@ -35,7 +36,7 @@ Counts counts_of(const StageLayout& stage, std::size_t micro_batches) {
 Counts best_counts(const std::vector<double>& seconds, std::size_t micro_batches) {
     std::vector<double> speeds;
     for (const double each : seconds) speeds.push_back(each > 0 ? 1 / each : 1);
-    return count_turns(speeds, micro_batches);
+    return layout::count_turns(speeds, micro_batches);
 }
 
 double last_done(const std::vector<double>& seconds, const Counts& counts) {
@@ -47,7 +48,8 @@ double last_done(const std::vector<double>& seconds, const Counts& counts) {
 
 class Spreading {
 public:
-    Spreading(const Layout& layout, const StagePaces& paces, const RunWork& work, const SpreadLimits& limits)
+    Spreading(const layout::Layout& layout, const StagePaces& paces, const RunWork& work,
+              const SpreadLimits& limits)
         : layout_(layout), paces_(paces), work_(work), limits_(limits) {}
 
     Counts counts(std::size_t stage, const std::vector<double>& seconds) const {
@@ -57,10 +59,10 @@ public:
     }
 
     // Of all micro-batches.
-    double seconds(std::size_t stage, Range run) const {
+    double seconds(std::size_t stage, layout::Range run) const {
         const bool has_block = work_.of(layout_.stages[stage].layers).products > 0;
         const bool keeps_none = has_block && work_.of(run).products == 0;
-        if (keeps_none || !fits(stage, work_.of(run))) return impossible;
+        if (keeps_none || !fits(stage, work_.of(run))) return layout::impossible;
         const std::vector<double> each = seconds_of_replicas(paces_[stage], work_.of(run));
         return last_done(each, counts(stage, each));
     }
@@ -75,16 +77,16 @@ private:
     }
 
     // Of an even share, what the rank with the largest one has.
-    static double largest_part(const StageLayout& stage) {
+    static double largest_part(const layout::StageLayout& stage) {
         double largest = 1;
-        for (const ReplicaLayout& replica : stage.replicas) {
+        for (const layout::ReplicaLayout& replica : stage.replicas) {
             for (std::size_t r = 0; r < replica.shares.size(); ++r)
                 largest = std::max(largest, part_of_even(replica.shares, r));
         }
         return largest;
     }
 
-    const Layout& layout_;
+    const layout::Layout& layout_;
     const StagePaces& paces_;
     const RunWork& work_;
     const SpreadLimits& limits_;
@@ -102,10 +104,10 @@ public:
             }
         }
     }
-    double at(std::size_t stage, Range run) const { return seconds_[place(stage, run)]; }
+    double at(std::size_t stage, layout::Range run) const { return seconds_[place(stage, run)]; }
 
 private:
-    std::size_t place(std::size_t stage, Range run) const {
+    std::size_t place(std::size_t stage, layout::Range run) const {
         return (stage * layers_ + run.begin) * layers_ + run.count - 1;
     }
 
@@ -113,17 +115,17 @@ private:
     std::vector<double> seconds_;
 };
 
-void cut(Layout& layout, const Spreading& spreading, std::size_t layers) {
+void cut(layout::Layout& layout, const Spreading& spreading, std::size_t layers) {
     const SecondsTable table(spreading, layout.stages.size(), layers);
-    const auto seconds = [&](std::size_t stage, Range run) { return table.at(stage, run); };
+    const auto seconds = [&](std::size_t stage, layout::Range run) { return table.at(stage, run); };
     const auto larger = [](double a, double b) { return std::max(a, b); };
-    const double longest = best_cut(layers, layout.stages.size(), seconds, larger).cost;
-    if (longest == impossible) return;
-    const auto square = [&](std::size_t stage, Range run) {
+    const double longest = layout::best_cut(layers, layout.stages.size(), seconds, larger).cost;
+    if (longest == layout::impossible) return;
+    const auto square = [&](std::size_t stage, layout::Range run) {
         const double own = seconds(stage, run);
-        return own <= longest ? own * own : impossible;
+        return own <= longest ? own * own : layout::impossible;
     };
-    const BestCut best = best_cut(layers, layout.stages.size(), square, std::plus{});
+    const layout::BestCut best = layout::best_cut(layers, layout.stages.size(), square, std::plus{});
     std::size_t begin = 0;
     for (std::size_t stage = 0; stage < layout.stages.size(); ++stage) {
         layout.stages[stage].layers = {begin, best.lengths[stage]};
@@ -132,7 +134,7 @@ void cut(Layout& layout, const Spreading& spreading, std::size_t layers) {
 }
 
 // In numbers as small as can be.
-void give_turns(StageLayout& stage, const Counts& counts) {
+void give_turns(layout::StageLayout& stage, const Counts& counts) {
     std::size_t divisor = 0;
     for (const std::size_t count : counts) divisor = std::gcd(divisor, count);
     for (std::size_t r = 0; r < counts.size(); ++r) stage.replicas[r].turns = counts[r] / divisor;
@@ -140,11 +142,11 @@ void give_turns(StageLayout& stage, const Counts& counts) {
 
 }  // namespace
 
-Places places_of(const Layout& layout) {
+Places places_of(const layout::Layout& layout) {
     Places places;
-    for (const StageLayout& stage : layout.stages) {
+    for (const layout::StageLayout& stage : layout.stages) {
         auto& replicas = places.emplace_back();
-        for (const ReplicaLayout& replica : stage.replicas) replicas.push_back(replica.ranks);
+        for (const layout::ReplicaLayout& replica : stage.replicas) replicas.push_back(replica.ranks);
     }
     return places;
 }
@@ -157,14 +159,14 @@ bool has_one_stage_each(const Places& places) {
     return std::ranges::all_of(stages, [](const auto& each) { return each.second == 1; });
 }
 
-void spread(Layout& layout, const StagePaces& paces, const RunWork& work, const SpreadLimits& limits) {
+void spread(layout::Layout& layout, const StagePaces& paces, const RunWork& work, const SpreadLimits& limits) {
     const Spreading spreading(layout, paces, work, limits);
     if (limits.may_cut) cut(layout, spreading, work.layers());
     for (std::size_t s = 0; s < layout.stages.size(); ++s) {
-        StageLayout& stage = layout.stages[s];
+        layout::StageLayout& stage = layout.stages[s];
         if (!limits.may_take_turns || limits.micro_batches < stage.replicas.size()) continue;
         give_turns(stage, spreading.counts(s, seconds_of_replicas(paces[s], work.of(stage.layers))));
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::policy

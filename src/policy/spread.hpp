@@ -5,12 +5,12 @@
 
 #include "policy/team_pace.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 
 // Of each stage, the ranks of its replicas.
 using Places = std::vector<std::vector<std::vector<int>>>;
 
-Places places_of(const Layout& layout);
+Places places_of(const layout::Layout& layout);
 
 // Whether no team has two stages.
 bool has_one_stage_each(const Places& places);
@@ -30,6 +30,6 @@ struct SpreadLimits {
 // as short as any cut makes it, and of such cuts the most even one (the smallest sum of squares). Where no cut
 // is within the limit it stays as it is. A stage that has a block keeps one: its products are what tells
 // whether it is slow.
-void spread(Layout& layout, const StagePaces& paces, const RunWork& work, const SpreadLimits& limits);
+void spread(layout::Layout& layout, const StagePaces& paces, const RunWork& work, const SpreadLimits& limits);
 
-}  // namespace trireme
+}  // namespace trireme::policy

@@ -7,31 +7,33 @@
 #include "trireme/schedule/lower.hpp"
 #include "trireme/schedule/search.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 namespace {
 
 struct Programs {
-    Phases phases;
-    PipelineShape shape;
+    schedule::Phases phases;
+    schedule::PipelineShape shape;
 };
 
 // With as many slots as are of use. For orders that are searched, which takes its time, 1F1B stands, also where
 // they are known: likes are compared.
-std::optional<Programs> programs_for(const Layout& layout, const Plan& current) {
-    const PipelineShape& now = current.training.shape;
-    const PlanWish wish{.layout = layout, .micro_batches = now.micro_batches, .is_each = false};
+std::optional<Programs> programs_for(const layout::Layout& layout, const plan::Plan& current) {
+    const schedule::PipelineShape& now = current.training.shape;
+    const plan::PlanWish wish{.layout = layout, .micro_batches = now.micro_batches, .is_each = false};
     if (!obstacle_to_shape(wish, teams_of(layout)).empty()) return std::nullopt;
-    PipelineShape shape = shape_of(wish, teams_of(layout));
+    schedule::PipelineShape shape = shape_of(wish, teams_of(layout));
     const bool is_as_now = shape.executor == now.executor && shape.holders == now.holders;
-    const bool is_stood_for = current.schedule == searched_schedule && has_one_stage_each(places_of(layout));
+    const bool is_stood_for =
+        current.schedule == schedule::searched_schedule && has_one_stage_each(places_of(layout));
     if (is_as_now && !is_stood_for) return Programs{current.training.phases(), now};
-    const Schedule* const schedule = find_schedule(is_stood_for ? "1f1b" : current.schedule);
+    const schedule::Schedule* const schedule =
+        schedule::find_schedule(is_stood_for ? "1f1b" : current.schedule);
     if (schedule == nullptr) return std::nullopt;  // programs of a file are made for one layout
     shape = with_updates_of(*schedule, std::move(shape));
     shape.ties_ends = now.ties_ends;
     shape.slots = shape.micro_batches * shape.stages() + shape.stages();
     if (!obstacle_to_phases(*schedule, shape).empty()) return std::nullopt;
-    const Phases compute = generate_phases(*schedule, shape);
+    const schedule::Phases compute = generate_phases(*schedule, shape);
     if (!obstacle_to_lowering(compute, shape).empty()) return std::nullopt;
     return Programs{lower_phases(compute, shape), shape};
 }
@@ -43,8 +45,9 @@ double slowest(const std::vector<TeamPace>& paces, const LayerWork& run) {
 }
 
 // Of the slowest replica. Of all that a pass takes, a third is its way forward.
-std::vector<StageCost> costs_of(const Layout& layout, const StagePaces& paces, const RunWork& work) {
-    std::vector<StageCost> costs;
+std::vector<schedule::StageCost> costs_of(const layout::Layout& layout, const StagePaces& paces,
+                                          const RunWork& work) {
+    std::vector<schedule::StageCost> costs;
     for (std::size_t s = 0; s < layout.stages.size(); ++s) {
         const double third = slowest(paces[s], work.of(layout.stages[s].layers)) / 3;
         costs.push_back({.forward = third, .backward_input = third, .backward_weight = third});
@@ -52,9 +55,10 @@ std::vector<StageCost> costs_of(const Layout& layout, const StagePaces& paces, c
     return costs;
 }
 
-TeamFactors factors_of(const Layout& layout, const StagePaces& paces, const RunWork& work,
-                       const PipelineShape& shape) {
-    TeamFactors factors(layout.stages.size(), std::vector<double>(static_cast<std::size_t>(shape.teams), 1));
+schedule::TeamFactors factors_of(const layout::Layout& layout, const StagePaces& paces, const RunWork& work,
+                                 const schedule::PipelineShape& shape) {
+    schedule::TeamFactors factors(layout.stages.size(),
+                                  std::vector<double>(static_cast<std::size_t>(shape.teams), 1));
     for (std::size_t s = 0; s < layout.stages.size(); ++s) {
         const LayerWork& run = work.of(layout.stages[s].layers);
         const double most = slowest(paces[s], run);
@@ -66,12 +70,13 @@ TeamFactors factors_of(const Layout& layout, const StagePaces& paces, const RunW
 
 }  // namespace
 
-double step_seconds(const Layout& layout, const StagePaces& paces, const RunWork& work, const Plan& current) {
+double step_seconds(const layout::Layout& layout, const StagePaces& paces, const RunWork& work,
+                    const plan::Plan& current) {
     const std::optional<Programs> programs = programs_for(layout, current);
-    if (!programs) return impossible;
+    if (!programs) return layout::impossible;
     return predict_step(programs->phases, programs->shape, costs_of(layout, paces, work),
                         factors_of(layout, paces, work, programs->shape))
         .seconds;
 }
 
-}  // namespace trireme
+}  // namespace trireme::policy

@@ -3,10 +3,11 @@
 
 #include "policy/spread.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 
 // By the current plan's schedule, its programs executed with a clock. Messages and updates take no time: it is
 // for comparing. Impossible where the schedule cannot be made for the layout.
-double step_seconds(const Layout& layout, const StagePaces& paces, const RunWork& work, const Plan& current);
+double step_seconds(const layout::Layout& layout, const StagePaces& paces, const RunWork& work,
+                    const plan::Plan& current);
 
-}  // namespace trireme
+}  // namespace trireme::policy

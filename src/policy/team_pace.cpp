@@ -6,7 +6,7 @@
 
 #include "policy/of_ranks.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 namespace {
 
 double ratio(double seconds, double work) { return work > 0 ? seconds / work : 0; }
@@ -18,15 +18,15 @@ double part_of_even(const Shares& shares, std::size_t rank) {
     return static_cast<double>(shares[rank] * shares.size()) / static_cast<double>(sum);
 }
 
-Shares shares_of(const std::vector<int>& ranks, const Layout& layout) {
-    for (const StageLayout& stage : layout.stages) {
-        const auto replica = std::ranges::find(stage.replicas, ranks, &ReplicaLayout::ranks);
+Shares shares_of(const std::vector<int>& ranks, const layout::Layout& layout) {
+    for (const layout::StageLayout& stage : layout.stages) {
+        const auto replica = std::ranges::find(stage.replicas, ranks, &layout::ReplicaLayout::ranks);
         if (replica != stage.replicas.end()) return replica->shares;
     }
     return Shares(ranks.size(), 1);
 }
 
-TeamPaces::TeamPaces(const Observation& observed, const Plan& current, const RunWork& work,
+TeamPaces::TeamPaces(const plan::Observation& observed, const plan::Plan& current, const RunWork& work,
                      const UnevenRules& rules)
     : observed_(observed), current_(current), work_(work), rules_(rules), ranks_(observed.ranks.size()) {
     for (std::size_t team = 0; team < current.teams.size(); ++team) add(current.teams[team], team);
@@ -60,7 +60,7 @@ LayerWork TeamPaces::done_by(std::size_t team) const {
     return all;
 }
 
-void TeamPaces::add(const Team& team, std::size_t number) {
+void TeamPaces::add(const layout::Team& team, std::size_t number) {
     const LayerWork done = done_by(number);
     const Shares shares = shares_of(team.ranks, current_.layout);
     const auto size = static_cast<double>(team.ranks.size());
@@ -97,9 +97,9 @@ TeamPace TeamPaces::of(const std::vector<int>& ranks, const Shares& shares) cons
     return {.products = products / size * stretch, .others = others_of(ranks, shares) / size};
 }
 
-TeamPace TeamPaces::now(const Team& team, const Shares& shares) const {
+TeamPace TeamPaces::now(const layout::Team& team, const Shares& shares) const {
     const TeamPace alone = of(team.ranks, shares);
-    const std::vector<Migration> help = within(current_.migrations, team.ranks);
+    const std::vector<layout::Migration> help = within(current_.migrations, team.ranks);
     if (help.empty()) return alone;
     double busy = 0;
     for (const int rank : team.ranks)
@@ -111,4 +111,4 @@ TeamPace TeamPaces::now(const Team& team, const Shares& shares) const {
     return {.products = alone.products * longer, .others = alone.others * longer};
 }
 
-}  // namespace trireme
+}  // namespace trireme::policy

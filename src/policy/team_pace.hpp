@@ -8,7 +8,7 @@
 #include "trireme/policy/layer_work.hpp"
 #include "trireme/policy/uneven.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 
 using Shares = std::vector<std::size_t>;
 
@@ -23,12 +23,13 @@ struct TeamPace {
 class TeamPaces {
 public:
     // All outlive it.
-    TeamPaces(const Observation& observed, const Plan& current, const RunWork& work, const UnevenRules& rules);
+    TeamPaces(const plan::Observation& observed, const plan::Plan& current, const RunWork& work,
+              const UnevenRules& rules);
 
     // Of ranks that are a team, whether they are one now or not.
     TeamPace of(const std::vector<int>& ranks, const Shares& shares) const;
     // Of one that there is now, with the help that its ranks give each other.
-    TeamPace now(const Team& team, const Shares& shares) const;
+    TeamPace now(const layout::Team& team, const Shares& shares) const;
 
 private:
     // Seconds for a second of its team's work, times the team's ranks.
@@ -38,14 +39,14 @@ private:
         double share = 1;     // that it has of an even one
     };
 
-    void add(const Team& team, std::size_t number);
+    void add(const layout::Team& team, std::size_t number);
     void take_for_granted();
     LayerWork done_by(std::size_t team) const;
     double others_of(const std::vector<int>& ranks, const Shares& shares) const;
     const RankPace& pace(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
 
-    const Observation& observed_;
-    const Plan& current_;
+    const plan::Observation& observed_;
+    const plan::Plan& current_;
     const RunWork& work_;
     const UnevenRules& rules_;
     std::vector<RankPace> ranks_;
@@ -55,6 +56,6 @@ private:
 double part_of_even(const Shares& shares, std::size_t rank);
 
 // Of a team's ranks in the first stage that they hold together; even ones where they hold none.
-Shares shares_of(const std::vector<int>& ranks, const Layout& layout);
+Shares shares_of(const std::vector<int>& ranks, const layout::Layout& layout);
 
-}  // namespace trireme
+}  // namespace trireme::policy

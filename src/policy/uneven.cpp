@@ -13,7 +13,7 @@
 #include "trireme/layout/best_cut.hpp"
 #include "trireme/layout/shares.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 namespace {
 
 // In numbers as small as can be: 8, 1.
@@ -34,13 +34,13 @@ Shares in_proportion_to_speed(const Shares& healthy, const std::vector<double>& 
     return shares;
 }
 
-bool nobody_is_slow(const Observation& observed) {
+bool nobody_is_slow(const plan::Observation& observed) {
     return std::ranges::all_of(observed.slowness, [](double factor) { return factor == 1; });
 }
 
-Layout with_even_shares(Layout layout) {
-    for (StageLayout& stage : layout.stages) {
-        for (ReplicaLayout& replica : stage.replicas) {
+layout::Layout with_even_shares(layout::Layout layout) {
+    for (layout::StageLayout& stage : layout.stages) {
+        for (layout::ReplicaLayout& replica : stage.replicas) {
             std::ranges::fill(replica.shares, 1);
             replica.turns = 1;
         }
@@ -48,14 +48,14 @@ Layout with_even_shares(Layout layout) {
     return layout;
 }
 
-std::size_t all_layers(const UnevenRules& rules, const Plan& plan) {
+std::size_t all_layers(const UnevenRules& rules, const plan::Plan& plan) {
     return rules.layers.empty() ? plan.layout.layers : rules.layers.size();
 }
 
 // One look.
 class Look {
 public:
-    Look(const UnevenRules& rules, const Observation& observed, const Plan& current)
+    Look(const UnevenRules& rules, const plan::Observation& observed, const plan::Plan& current)
         : rules_(rules),
           observed_(observed),
           current_(current),
@@ -65,9 +65,9 @@ public:
 
     double seconds_now() const {
         StagePaces paces;
-        for (const StageLayout& stage : current_.layout.stages) {
+        for (const layout::StageLayout& stage : current_.layout.stages) {
             auto& replicas = paces.emplace_back();
-            for (const ReplicaLayout& replica : stage.replicas) {
+            for (const layout::ReplicaLayout& replica : stage.replicas) {
                 const auto team = static_cast<std::size_t>(current_.team_of(replica.ranks.front()));
                 replicas.push_back(paces_.now(current_.teams[team], replica.shares));
             }
@@ -77,11 +77,11 @@ public:
 
     // Of all that may be done, what makes a step the shortest; what moves more has to be better by more than a
     // rounding error of all that is measured.
-    std::pair<Layout, double> best() const {
+    std::pair<layout::Layout, double> best() const {
         constexpr double clearly = 0.99;
-        std::pair<Layout, double> best{healthy_, seconds_then(healthy_)};
+        std::pair<layout::Layout, double> best{healthy_, seconds_then(healthy_)};
         if (nobody_is_slow(observed_)) return best;
-        for (Layout& layout : possible_layouts()) {
+        for (layout::Layout& layout : possible_layouts()) {
             const double seconds = seconds_then(layout);
             if (seconds < clearly * best.second) best = {std::move(layout), seconds};
         }
@@ -89,12 +89,12 @@ public:
     }
 
 private:
-    std::vector<Layout> possible_layouts() const {
+    std::vector<layout::Layout> possible_layouts() const {
         const Places places = places_of(healthy_);
         const bool is_one_each = has_one_stage_each(places);
         const bool may_cut = rules_.may_cut && is_one_each && places.size() > 1;
         const bool may_take_turns = rules_.may_take_turns && is_one_each;
-        std::vector<Layout> layouts{with(places, false, false)};
+        std::vector<layout::Layout> layouts{with(places, false, false)};
         if (!may_cut && !may_take_turns) return layouts;
         std::vector<Places> all = gathered(places, observed_.slowness, rules_.nodes);
         all.insert(all.begin(), places);
@@ -107,11 +107,11 @@ private:
     }
 
     // These ranks, with shares in proportion to their speed.
-    Layout with(const Places& places, bool may_cut, bool may_take_turns) const {
-        Layout layout = healthy_;
+    layout::Layout with(const Places& places, bool may_cut, bool may_take_turns) const {
+        layout::Layout layout = healthy_;
         for (std::size_t s = 0; s < places.size(); ++s) {
             for (std::size_t r = 0; r < places[s].size(); ++r) {
-                ReplicaLayout& replica = layout.stages[s].replicas[r];
+                layout::ReplicaLayout& replica = layout.stages[s].replicas[r];
                 replica.ranks = places[s][r];
                 replica.shares = in_proportion_to_speed(shares_of(replica.ranks, healthy_),
                                                         of_ranks(replica.ranks, observed_.slowness, 1));
@@ -138,43 +138,44 @@ private:
         return most;
     }
 
-    StagePaces paces_of(const Layout& layout) const {
+    StagePaces paces_of(const layout::Layout& layout) const {
         StagePaces paces;
-        for (const StageLayout& stage : layout.stages) {
+        for (const layout::StageLayout& stage : layout.stages) {
             auto& replicas = paces.emplace_back();
-            for (const ReplicaLayout& replica : stage.replicas)
+            for (const layout::ReplicaLayout& replica : stage.replicas)
                 replicas.push_back(paces_.of(replica.ranks, replica.shares));
         }
         return paces;
     }
 
-    double seconds_of(const Layout& layout, const StagePaces& paces) const {
+    double seconds_of(const layout::Layout& layout, const StagePaces& paces) const {
         return step_seconds(layout, paces, work_, current_);
     }
-    double seconds_then(const Layout& layout) const { return seconds_of(layout, paces_of(layout)); }
+    double seconds_then(const layout::Layout& layout) const { return seconds_of(layout, paces_of(layout)); }
 
     const UnevenRules& rules_;
-    const Observation& observed_;
-    const Plan& current_;
-    Layout healthy_;
+    const plan::Observation& observed_;
+    const plan::Plan& current_;
+    layout::Layout healthy_;
     RunWork work_;
     TeamPaces paces_;
 };
 
-std::optional<Decision> decide(const UnevenRules& rules, const Observation& observed, const Plan& current) {
+std::optional<plan::Decision> decide(const UnevenRules& rules, const plan::Observation& observed,
+                                     const plan::Plan& current) {
     if (observed.step % rules.every != 0 || observed.ranks.empty()) return std::nullopt;
     if (nobody_is_slow(observed) && current.layout == rules.healthy) return std::nullopt;
     const Look look(rules, observed, current);
     auto [layout, seconds] = look.best();
-    if (layout == current.layout || seconds == impossible) return std::nullopt;
+    if (layout == current.layout || seconds == layout::impossible) return std::nullopt;
     const double gain = look.seconds_now() - seconds;
     const double least = nobody_is_slow(observed) ? rules.least_of_return : rules.least_gain;
     if (gain <= least * observed.step_seconds) return std::nullopt;
-    return Decision{.step = observed.step,
-                    .layout = std::move(layout),
-                    .policy = "uneven",
-                    .reason = words_of_slowness(observed),
-                    .terms = terms_of_gain(observed, gain)};
+    return plan::Decision{.step = observed.step,
+                          .layout = std::move(layout),
+                          .policy = "uneven",
+                          .reason = words_of_slowness(observed),
+                          .terms = terms_of_gain(observed, gain)};
 }
 
 }  // namespace
@@ -183,7 +184,7 @@ double stretch_of(const std::vector<SharedWidth>& widths, const Shares& shares,
                   const std::vector<double>& slowness) {
     double stretch = 0;
     for (const SharedWidth& width : widths) {
-        const std::vector<Range> cut = cut_in_shares(width.units, shares, "units");
+        const std::vector<layout::Range> cut = layout::cut_in_shares(width.units, shares, "units");
         double last = 0;
         for (std::size_t r = 0; r < cut.size(); ++r) {
             last = std::max(last, slowness[r] * static_cast<double>(cut[r].count));
@@ -194,9 +195,9 @@ double stretch_of(const std::vector<SharedWidth>& widths, const Shares& shares,
 }
 
 Policy uneven_shares(UnevenRules rules) {
-    return [rules = std::move(rules)](const Observation& observed, const Plan& current) {
+    return [rules = std::move(rules)](const plan::Observation& observed, const plan::Plan& current) {
         return decide(rules, observed, current);
     };
 }
 
-}  // namespace trireme
+}  // namespace trireme::policy

@@ -5,7 +5,7 @@
 #include <map>
 #include <sstream>
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -64,4 +64,4 @@ AnswerScore score_answer(const std::string& predicted, const std::vector<std::st
     return best;
 }
 
-}  // namespace trireme
+}  // namespace trireme::rank

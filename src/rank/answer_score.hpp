@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace trireme {
+namespace trireme::rank {
 
 struct AnswerScore {
     double exact = 0;  // 1 if the texts are equal
@@ -17,4 +17,4 @@ std::string normalised_answer(const std::string& text);
 // The best over all right answers; 0 without any.
 AnswerScore score_answer(const std::string& predicted, const std::vector<std::string>& right);
 
-}  // namespace trireme
+}  // namespace trireme::rank

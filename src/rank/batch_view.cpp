@@ -1,19 +1,19 @@
 #include "trireme/rank/batch_view.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 template <class T>
-ConstTensor view_of(const std::vector<T>& values, std::size_t rows = 1) {
+device::ConstTensor view_of(const std::vector<T>& values, std::size_t rows = 1) {
     const std::size_t columns = rows == 0 ? 0 : values.size() / rows;
-    return {values.data(), dtype_of<T>(), rows, columns, columns};
+    return {values.data(), device::dtype_of<T>(), rows, columns, columns};
 }
 
 }  // namespace
 
-BatchShape shape_of(const MicroBatch& micro_batch, const std::vector<Sample>& samples) {
-    BatchShape shape;
-    for (const SampleVisit& visit : micro_batch.samples) {
+stage::BatchShape shape_of(const plan::MicroBatch& micro_batch, const std::vector<data::Sample>& samples) {
+    stage::BatchShape shape;
+    for (const plan::SampleVisit& visit : micro_batch.samples) {
         const bool is_packed = micro_batch.padded_length == 0;
         const std::size_t length = is_packed ? samples[visit.sample].length : micro_batch.padded_length;
         shape.segments.push_back({.begin = shape.rows, .length = length});
@@ -22,8 +22,8 @@ BatchShape shape_of(const MicroBatch& micro_batch, const std::vector<Sample>& sa
     return shape;
 }
 
-BatchView::BatchView(const Batch& batch, ByteSender* sender) {
-    for (const TokenSpan& span : batch.spans) {
+BatchView::BatchView(const data::Batch& batch, device::ByteSender* sender) {
+    for (const data::TokenSpan& span : batch.spans) {
         shape_.segments.push_back({.begin = span.begin, .length = span.length, .sample = span.visit});
     }
     for (const std::int32_t row : batch.predicted) {
@@ -42,14 +42,14 @@ BatchView::BatchView(const Batch& batch, ByteSender* sender) {
              .contexts = view_of(batch.contexts, segments),
              .pixels = view_of(batch.pixels, batch.pixels.empty() ? 0 : patches)};
     if (sender == nullptr || batch.rows() == 0) return;
-    SentBatch sent = send(view_, *sender);
+    stage::SentBatch sent = stage::send(view_, *sender);
     view_ = sent.batch;
     on_gpu_ = std::move(sent.memory);
 }
 
-BatchView::BatchView(const ModelConfig& model, BatchShape shape) : shape_(std::move(shape)) {
-    Arena inputs("input", 0, Place::ghost);
+BatchView::BatchView(const model::ModelConfig& model, stage::BatchShape shape) : shape_(std::move(shape)) {
+    device::Arena inputs("input", 0, device::Place::ghost);
     view_ = ghost_batch(model, shape_, inputs);
 }
 
-}  // namespace trireme
+}  // namespace trireme::rank

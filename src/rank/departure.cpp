@@ -5,12 +5,12 @@
 #include "trireme/base/error.hpp"
 #include "trireme/comm/collectives.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 constexpr double departure_seconds = 5;  // within which ranks that give up together have all said so
 
-std::unique_ptr<Communicator> departure_group(const Session& session) {
+std::unique_ptr<comm::Communicator> departure_group(const comm::Session& session) {
     auto group =
         session.all_ranks("departure", {.stall_seconds = session.stall_seconds(), .stall_is_answer = true});
     group->give_up_after(departure_seconds);
@@ -19,9 +19,9 @@ std::unique_ptr<Communicator> departure_group(const Session& session) {
 
 }  // namespace
 
-Departure::Departure(const Session& session) : Departure(departure_group(session)) {}
+Departure::Departure(const comm::Session& session) : Departure(departure_group(session)) {}
 
-Departure::Departure(std::unique_ptr<Communicator> group) : group_(std::move(group)) {}
+Departure::Departure(std::unique_ptr<comm::Communicator> group) : group_(std::move(group)) {}
 
 bool Departure::is_joint() {
     try {
@@ -32,4 +32,4 @@ bool Departure::is_joint() {
     return true;
 }
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -7,7 +7,7 @@
 #include "trireme/base/progress.hpp"
 #include "trireme/comm/collectives.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 // Sums over the micro-batches that ended on one rank, and then over the ranks.
@@ -15,7 +15,7 @@ struct Sums {
     double loss = 0, targets = 0, right = 0, exact = 0, f1 = 0;
 };
 
-Sums added_up(Communicator& group, const Sums& own) {
+Sums added_up(comm::Communicator& group, const Sums& own) {
     const std::array numbers{own.loss, own.targets, own.right, own.exact, own.f1};
     const std::vector<double> all = gather_all(group, numbers);
     Sums total;
@@ -30,7 +30,8 @@ Sums added_up(Communicator& group, const Sums& own) {
 }
 
 // The text between the chosen rows of a sample: behind [CLS], the question and [SEP].
-std::string chosen_text(const Job& job, const Sample& sample, std::int32_t first, std::int32_t last) {
+std::string chosen_text(const setup::Job& job, const data::Sample& sample, std::int32_t first,
+                        std::int32_t last) {
     constexpr std::int32_t specials_before = 2;
     if (first < specials_before) return {};
     std::vector<std::uint32_t> tokens;
@@ -39,9 +40,10 @@ std::string chosen_text(const Job& job, const Sample& sample, std::int32_t first
     return job.tokenizer->decode(tokens);
 }
 
-void score_answers(const Job& job, const MicroBatch& micro_batch, const LossState& outcome, Sums& sums) {
+void score_answers(const setup::Job& job, const plan::MicroBatch& micro_batch, const model::LossState& outcome,
+                   Sums& sums) {
     for (std::size_t s = 0; s < micro_batch.samples.size(); ++s) {
-        const Sample& sample = job.samples.validation[micro_batch.samples[s].sample];
+        const data::Sample& sample = job.samples.validation[micro_batch.samples[s].sample];
         const std::string text = chosen_text(job, sample, outcome.choices[2 * s], outcome.choices[2 * s + 1]);
         const AnswerScore score = score_answer(text, job.corpus->question(sample.row).answers);
         sums.exact += score.exact;
@@ -49,8 +51,8 @@ void score_answers(const Job& job, const MicroBatch& micro_batch, const LossStat
     }
 }
 
-void add(const Job& job, const MicroBatch& micro_batch, const Batch& batch, const LossState& outcome,
-         Sums& sums) {
+void add(const setup::Job& job, const plan::MicroBatch& micro_batch, const data::Batch& batch,
+         const model::LossState& outcome, Sums& sums) {
     sums.loss += outcome.loss;
     sums.targets += static_cast<double>(batch.target_count);
     if (job.model.task == Task::span) return score_answers(job, micro_batch, outcome, sums);
@@ -61,12 +63,13 @@ void add(const Job& job, const MicroBatch& micro_batch, const Batch& batch, cons
 }
 
 // As many micro-batches as the programs pass at once; behind the last one empty ones.
-void evaluate_round(RankModel& model, Stream& stream, const Job& job, const PlanState& current,
-                    std::span<const std::vector<SampleVisit>> cut, Sums& sums) {
-    const ProvedPrograms& programs = current.plan.evaluation;
-    const std::vector<Sample>& samples = job.samples.validation;
-    std::vector<Batch> batches(static_cast<std::size_t>(programs.shape.micro_batches));
-    std::vector<MicroBatch> micro_batches(batches.size());
+void evaluate_round(RankModel& model, device::Stream& stream, const setup::Job& job,
+                    const setup::PlanState& current, std::span<const std::vector<plan::SampleVisit>> cut,
+                    Sums& sums) {
+    const plan::ProvedPrograms& programs = current.plan.evaluation;
+    const std::vector<data::Sample>& samples = job.samples.validation;
+    std::vector<data::Batch> batches(static_cast<std::size_t>(programs.shape.micro_batches));
+    std::vector<plan::MicroBatch> micro_batches(batches.size());
     for (std::size_t m = 0; m < cut.size(); ++m) {
         if (!model.needs(programs.shape, static_cast<int>(m))) continue;
         micro_batches[m] = make_micro_batch(cut[m], samples, job.config.schedule.length, job.samples.longest);
@@ -78,16 +81,16 @@ void evaluate_round(RankModel& model, Stream& stream, const Job& job, const Plan
     }
 }
 
-std::vector<SampleVisit> every_sample(std::size_t count) {
-    std::vector<SampleVisit> visits(count);
+std::vector<plan::SampleVisit> every_sample(std::size_t count) {
+    std::vector<plan::SampleVisit> visits(count);
     for (std::size_t s = 0; s < count; ++s) visits[s].sample = s;
     return visits;
 }
 
 }  // namespace
 
-Evaluation evaluate_samples(RankModel& model, Stream& stream, const Job& job, const PlanState& current,
-                            Communicator& control) {
+records::Evaluation evaluate_samples(RankModel& model, device::Stream& stream, const setup::Job& job,
+                                     const setup::PlanState& current, comm::Communicator& control) {
     const std::size_t samples = job.samples.validation.size();
     const std::size_t parts = (samples + current.micro_batch_samples - 1) / current.micro_batch_samples;
     const auto cut = cut_evenly(every_sample(samples), parts);
@@ -103,10 +106,10 @@ Evaluation evaluate_samples(RankModel& model, Stream& stream, const Job& job, co
     }
     progress.finish();
     const Sums total = added_up(control, own);
-    Evaluation result{.samples = samples + job.samples.left_out,
-                      .targets = static_cast<std::size_t>(total.targets),
-                      .loss = total.loss / total.targets,
-                      .has_perplexity = job.model.has_vocabulary_head()};
+    records::Evaluation result{.samples = samples + job.samples.left_out,
+                               .targets = static_cast<std::size_t>(total.targets),
+                               .loss = total.loss / total.targets,
+                               .has_perplexity = job.model.has_vocabulary_head()};
     const auto count = static_cast<double>(result.samples);
     if (job.model.task == Task::span) {
         result.exact_match = total.exact / count;
@@ -117,4 +120,4 @@ Evaluation evaluate_samples(RankModel& model, Stream& stream, const Job& job, co
     return result;
 }
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -6,7 +6,7 @@
 #include "trireme/comm/gpu_messages.hpp"
 #include "trireme/device/gpu_times.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 int place_in(const std::vector<int>& pipe, int rank) {
@@ -15,7 +15,7 @@ int place_in(const std::vector<int>& pipe, int rank) {
 
 // Teams of one size pass rows from each rank to its counterpart; between others rows are cut anew.
 void add_pairs(const std::vector<int>& from, const std::vector<int>& to, const std::vector<int>& pipe,
-               std::set<RankPair>& pairs) {
+               std::set<comm::RankPair>& pairs) {
     for (std::size_t a = 0; a < from.size(); ++a) {
         for (std::size_t b = 0; b < to.size(); ++b) {
             if (from.size() == to.size() && a != b) continue;
@@ -24,8 +24,8 @@ void add_pairs(const std::vector<int>& from, const std::vector<int>& to, const s
     }
 }
 
-void add_pairs(const PipelineShape& shape, const std::vector<Team>& teams, const std::vector<int>& pipe,
-               std::set<RankPair>& pairs) {
+void add_pairs(const schedule::PipelineShape& shape, const std::vector<layout::Team>& teams,
+               const std::vector<int>& pipe, std::set<comm::RankPair>& pairs) {
     for (int stage = 1; stage < shape.stages(); ++stage) {
         for (int m = 0; m < shape.micro_batches; ++m) {
             const int from = shape.executor_of(stage - 1, m);
@@ -39,15 +39,15 @@ void add_pairs(const PipelineShape& shape, const std::vector<Team>& teams, const
 
 }  // namespace
 
-GpuRoad gpu_road(const RunConfig& config, const Session& session, Communicator& control) {
-    if (config.precision.device != DeviceKind::cuda || session.size() == 1) return {};
-    const NcclSearch nccl = find_nccl();
-    GpuRoad road{.messages = choose_gpu_messages(control, session.host(), gpu_in_use(), nccl)};
+GpuRoad gpu_road(const config::RunConfig& config, const comm::Session& session, comm::Communicator& control) {
+    if (config.precision.device != config::DeviceKind::cuda || session.size() == 1) return {};
+    const comm::NcclSearch nccl = comm::find_nccl();
+    GpuRoad road{.messages = choose_gpu_messages(control, session.host(), device::gpu_in_use(), nccl)};
     if (road.messages.is_by_nccl) road.nccl = nccl.library;
     return road;
 }
 
-GroupWiring wiring_for(Stream& stream, const GpuRoad& road, Watchdog& watchdog) {
+GroupWiring wiring_for(device::Stream& stream, const GpuRoad& road, Watchdog& watchdog) {
     GroupWiring wiring{.patience = watchdog.patience()};
     if (!stream.is_on_gpu()) return wiring;
     wiring.queue = &stream.gpu_times->queue();
@@ -57,34 +57,34 @@ GroupWiring wiring_for(Stream& stream, const GpuRoad& road, Watchdog& watchdog) 
     return wiring;
 }
 
-void carry_tensors(std::unique_ptr<Communicator>& group, const std::vector<int>& ranks,
-                   std::vector<RankPair> pairs, const Session& session, const GroupWiring& wiring) {
+void carry_tensors(std::unique_ptr<comm::Communicator>& group, const std::vector<int>& ranks,
+                   std::vector<comm::RankPair> pairs, const comm::Session& session, const GroupWiring& wiring) {
     if (!group || ranks.size() == 1) return;
     if (!wiring.nccl) {
         group = staged_group(std::move(group), *wiring.queue, *wiring.postman, wiring.patience);
         return;
     }
     auto signals = session.group_of(ranks, group->name() + " signals", wiring.patience);
-    group = nccl_group({.library = wiring.nccl,
-                        .ranks = std::move(group),
-                        .signals = std::move(signals),
-                        .pairs = std::move(pairs),
-                        .queue = *wiring.queue,
-                        .postman = *wiring.postman},
-                       wiring.patience);
+    group = comm::nccl_group({.library = wiring.nccl,
+                              .ranks = std::move(group),
+                              .signals = std::move(signals),
+                              .pairs = std::move(pairs),
+                              .queue = *wiring.queue,
+                              .postman = *wiring.postman},
+                             wiring.patience);
 }
 
-std::vector<RankPair> pairs_between_stages(const Plan& plan, const std::vector<int>& pipe) {
-    std::set<RankPair> pairs;
-    for (const ProvedPrograms* const programs : {&plan.training, &plan.evaluation})
+std::vector<comm::RankPair> pairs_between_stages(const plan::Plan& plan, const std::vector<int>& pipe) {
+    std::set<comm::RankPair> pairs;
+    for (const plan::ProvedPrograms* const programs : {&plan.training, &plan.evaluation})
         add_pairs(programs->shape, plan.teams, pipe, pairs);
     return {pairs.begin(), pairs.end()};
 }
 
-std::vector<RankPair> the_other_way(std::vector<RankPair> pairs) {
+std::vector<comm::RankPair> the_other_way(std::vector<comm::RankPair> pairs) {
     for (auto& [from, to] : pairs) std::swap(from, to);
     std::ranges::sort(pairs);
     return pairs;
 }
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -4,9 +4,9 @@
 
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 
-GpuSamples::GpuSamples(const GpuMeter& meter, SamplePeriods periods)
+GpuSamples::GpuSamples(const device::GpuMeter& meter, SamplePeriods periods)
     : meter_(meter), periods_(periods), joules_(meter.joules()), state_(meter.read()) {
     if (periods_.joules > 0) sampler_ = std::thread([this] { sample_until_the_end(); });
 }
@@ -27,7 +27,7 @@ std::optional<double> GpuSamples::joules() const {
     return joules_;
 }
 
-GpuReading GpuSamples::state() const {
+device::GpuReading GpuSamples::state() const {
     if (periods_.joules == 0) return meter_.read();
     const std::lock_guard lock(mutex_);
     return state_;
@@ -35,15 +35,15 @@ GpuReading GpuSamples::state() const {
 
 void GpuSamples::sample_until_the_end() {
     const std::chrono::duration<double> period(periods_.joules);
-    double state_until = now_seconds() + periods_.state;
+    double state_until = device::now_seconds() + periods_.state;
     std::unique_lock lock(mutex_);
     while (!ends_changed_.wait_for(lock, period, [this] { return ends_; })) {
         lock.unlock();
         const std::optional<double> joules = meter_.joules();
-        std::optional<GpuReading> state;
-        if (now_seconds() >= state_until) {
+        std::optional<device::GpuReading> state;
+        if (device::now_seconds() >= state_until) {
             state = meter_.read();
-            state_until = now_seconds() + periods_.state;
+            state_until = device::now_seconds() + periods_.state;
         }
         lock.lock();
         joules_ = joules;
@@ -51,4 +51,4 @@ void GpuSamples::sample_until_the_end() {
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::rank

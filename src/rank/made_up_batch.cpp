@@ -4,14 +4,14 @@
 
 #include "trireme/base/random.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 constexpr std::int32_t nothing_to_predict = -1;
 
 class BatchMaker {
 public:
-    BatchMaker(const ModelConfig& model, std::size_t length, double mask_share)
+    BatchMaker(const model::ModelConfig& model, std::size_t length, double mask_share)
         : model_(model), length_(length), mask_share_(mask_share) {}
 
     void add_sample() {
@@ -28,7 +28,7 @@ public:
         if (model_.reads_images()) add_pixels();
     }
 
-    Batch take() { return std::move(batch_); }
+    data::Batch take() { return std::move(batch_); }
 
 private:
     std::int32_t number_below(std::size_t end) {
@@ -69,19 +69,20 @@ private:
         }
     }
 
-    const ModelConfig& model_;
+    const model::ModelConfig& model_;
     std::size_t length_;
     double mask_share_;
     std::uint64_t drawn_ = 0;
-    Batch batch_;
+    data::Batch batch_;
 };
 
 }  // namespace
 
-Batch made_up_batch(const ModelConfig& model, std::size_t samples, std::size_t length, double mask_share) {
+data::Batch made_up_batch(const model::ModelConfig& model, std::size_t samples, std::size_t length,
+                          double mask_share) {
     BatchMaker maker(model, length, mask_share);
     for (std::size_t s = 0; s < samples; ++s) maker.add_sample();
     return maker.take();
 }
 
-}  // namespace trireme
+}  // namespace trireme::rank

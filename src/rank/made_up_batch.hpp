@@ -4,10 +4,11 @@
 #include "trireme/data/batch.hpp"
 #include "trireme/model/config.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 
 // Random tokens or pixels in `samples` samples of `length` rows, and as many targets as a corpus would give:
 // each next token, `mask_share` of the tokens, an answer of one token or one class for each sample.
-Batch made_up_batch(const ModelConfig& model, std::size_t samples, std::size_t length, double mask_share);
+data::Batch made_up_batch(const model::ModelConfig& model, std::size_t samples, std::size_t length,
+                          double mask_share);
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -8,22 +8,22 @@
 #include "trireme/device/buffer.hpp"
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 // Seconds of one message of `count` numbers from one rank to the other, by the best of some round trips.
-double message_seconds(Communicator& group, int peer, std::size_t count) {
-    Buffer buffer(count * sizeof(float), Place::memory);
-    const Tensor numbers{buffer.data(), DType::f32, 1, count, count};
+double message_seconds(comm::Communicator& group, int peer, std::size_t count) {
+    device::Buffer buffer(count * sizeof(float), device::Place::memory);
+    const device::Tensor numbers{buffer.data(), device::DType::f32, 1, count, count};
     double best = std::numeric_limits<double>::infinity();
     for (int repeat = 0; repeat < 5; ++repeat) {
-        const double begin = now_seconds();
+        const double begin = device::now_seconds();
         for (const int sender : {std::min(group.rank(), peer), std::max(group.rank(), peer)}) {
             const bool sends = group.rank() == sender;
             group.wait(
                 std::array{sends ? group.start_send(numbers, peer) : group.start_receive(numbers, peer)});
         }
-        best = std::min(best, now_seconds() - begin);
+        best = std::min(best, device::now_seconds() - begin);
     }
     return best / 2;
 }
@@ -32,7 +32,7 @@ constexpr double typical_bytes = 1 << 22;  // of a message by which links are co
 
 // Collective over `all`: the slowest link of those that ranks have in `group` with their peer, which is -1 if
 // they have none.
-Link slowest_link(Communicator* group, int peer, Communicator& all) {
+layout::Link slowest_link(comm::Communicator* group, int peer, comm::Communicator& all) {
     constexpr std::size_t few = 16;
     constexpr std::size_t many = std::size_t{1} << 20;
     std::array<double, 2> seconds{};
@@ -49,17 +49,17 @@ Link slowest_link(Communicator* group, int peer, Communicator& all) {
 
 }  // namespace
 
-RankLinks measured_links(Communicator* team, Communicator& all) {
+layout::RankLinks measured_links(comm::Communicator* team, comm::Communicator& all) {
     const int last = all.size() - 1;
     const auto peer = [&](int one, int other) {
         if (one >= other || (all.rank() != one && all.rank() != other)) return -1;
         return all.rank() == one ? other : one;
     };
     const int in_team = team != nullptr && team->rank() < 2 ? 1 - team->rank() : -1;
-    const Link near = slowest_link(&all, peer(0, std::min(1, last)), all);
-    const Link far = slowest_link(&all, peer(0, last), all);
+    const layout::Link near = slowest_link(&all, peer(0, std::min(1, last)), all);
+    const layout::Link far = slowest_link(&all, peer(0, last), all);
     return {.team = slowest_link(team, in_team, all),
             .all = far.seconds(typical_bytes) > near.seconds(typical_bytes) ? far : near};
 }
 
-}  // namespace trireme
+}  // namespace trireme::rank

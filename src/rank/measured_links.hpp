@@ -4,9 +4,9 @@
 #include "trireme/comm/communicator.hpp"
 #include "trireme/layout/links.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 
 // Collective over all ranks. `team` is this rank's tensor-parallel group; null if it is in none.
-RankLinks measured_links(Communicator* team, Communicator& all);
+layout::RankLinks measured_links(comm::Communicator* team, comm::Communicator& all);
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -8,7 +8,7 @@
 
 #include "trireme/comm/collectives.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 // Numbers that every rank gathers to choose the finding that is described.
@@ -23,7 +23,7 @@ bool is_origin(const NonFiniteFinding& finding) { return !finding.what.input || 
 // Orders findings as a micro-batch passes the stages; the sums of gradients come after all micro-batches.
 std::array<double, FindingFields::count> fields_of(const std::optional<NonFiniteFinding>& finding) {
     if (!finding) return {1};
-    const KernelPlace& place = finding->what.place;
+    const kernels::KernelPlace& place = finding->what.place;
     std::array<double, FindingFields::count> fields{};
     fields[FindingFields::is_derived] = is_origin(*finding) ? 0 : 1;
     fields[FindingFields::microbatch] =
@@ -33,19 +33,19 @@ std::array<double, FindingFields::count> fields_of(const std::optional<NonFinite
     return fields;
 }
 
-std::string describe(const KernelPlace& place) {
+std::string describe(const kernels::KernelPlace& place) {
     if (place.microbatch < 0) return place.layer;
     return cat("layer ", place.layer, ", micro-batch ", place.microbatch, ", ",
                place.is_backward ? "backward" : "forward");
 }
 
-std::string describe(const NonFiniteValue& value) {
-    return cat("is ", describe_non_finite(value.value), " at [", value.row, ", ", value.column, "]");
+std::string describe(const kernels::NonFiniteValue& value) {
+    return cat("is ", kernels::describe_non_finite(value.value), " at [", value.row, ", ", value.column, "]");
 }
 
 std::string describe_cause(const NonFiniteFinding& finding) {
     if (!finding.what.input) return " although its inputs are finite";
-    const NonFiniteValue& input = *finding.what.input;
+    const kernels::NonFiniteValue& input = *finding.what.input;
     std::string source = "which another rank or the data brought";
     if (!finding.parameter.empty()) source = cat("parameter ", finding.parameter);
     if (!finding.gradient.empty()) source = cat("the summed gradient of ", finding.gradient);
@@ -60,11 +60,11 @@ std::string describe(const NonFiniteFinding& finding, int rank) {
 }
 
 // The name of the tensor that an address lies in.
-std::string find_name(const void* address, const std::vector<ParameterSpec>& specs,
-                      const ParameterTensors& tensors) {
+std::string find_name(const void* address, const std::vector<model::ParameterSpec>& specs,
+                      const model::ParameterTensors& tensors) {
     const std::less<const void*> is_before;
     for (std::size_t i = 0; i < specs.size(); ++i) {
-        const ConstTensor tensor = tensors[i];
+        const device::ConstTensor tensor = tensors[i];
         if (!is_before(address, tensor.data) && is_before(address, tensor.at(tensor.size())))
             return specs[i].name;
     }
@@ -73,7 +73,7 @@ std::string find_name(const void* address, const std::vector<ParameterSpec>& spe
 
 }  // namespace
 
-NonFiniteFinding name_input(const NonFiniteOutput& what, const LocalParameters& held) {
+NonFiniteFinding name_input(const kernels::NonFiniteOutput& what, const stage::LocalParameters& held) {
     NonFiniteFinding finding{.what = what};
     if (!what.input) return finding;
     finding.parameter = find_name(what.input->data, held.specs(), held.values());
@@ -81,16 +81,16 @@ NonFiniteFinding name_input(const NonFiniteOutput& what, const LocalParameters& 
     return finding;
 }
 
-bool can_repeat_step(const ProvedPrograms& training, OnNan on_nan) {
+bool can_repeat_step(const plan::ProvedPrograms& training, config::OnNan on_nan) {
     if (training.ends_with_step()) return true;
-    const auto uses_old_weights = [](const Program& program) {
-        return std::ranges::any_of(program, [](const Instruction& each) { return each.age > 0; });
+    const auto uses_old_weights = [](const schedule::Program& program) {
+        return std::ranges::any_of(program, [](const schedule::Instruction& each) { return each.age > 0; });
     };
-    return training.shape.validates && on_nan == OnNan::stop &&
+    return training.shape.validates && on_nan == config::OnNan::stop &&
            std::ranges::none_of(training.programs, uses_old_weights);
 }
 
-std::string describe_first(Communicator& control, const std::optional<NonFiniteFinding>& own) {
+std::string describe_first(comm::Communicator& control, const std::optional<NonFiniteFinding>& own) {
     constexpr std::size_t width = FindingFields::count;
     const std::vector<double> all = gather_all(control, fields_of(own));
     const std::vector<std::string> texts = gather_all(control, own ? describe(*own, control.rank()) : "");
@@ -103,4 +103,4 @@ std::string describe_first(Communicator& control, const std::optional<NonFiniteF
     return texts[first];
 }
 
-}  // namespace trireme
+}  // namespace trireme::rank

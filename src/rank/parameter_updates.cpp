@@ -6,7 +6,7 @@
 #include "rank/simulated_sums.hpp"
 #include "trireme/device/gpu_times.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 // What each rank posts of a step before the update.
@@ -16,13 +16,13 @@ struct NormFields {
 
 }  // namespace
 
-Gathered take_traced(Tally& tally, Trace* trace, const char* wait) {
-    const TraceSpan span(trace, TraceLane::messages, wait);
+comm::Gathered take_traced(comm::Tally& tally, device::Trace* trace, const char* wait) {
+    const device::TraceSpan span(trace, device::TraceLane::messages, wait);
     return tally.take();
 }
 
-ParameterUpdates::ParameterUpdates(const Job& job, const PlanState& current, RankModel& model, Stream& stream,
-                                   Trace* trace)
+ParameterUpdates::ParameterUpdates(const setup::Job& job, const setup::PlanState& current, RankModel& model,
+                                   device::Stream& stream, device::Trace* trace)
     : job_(job),
       current_(current),
       model_(model),
@@ -30,18 +30,20 @@ ParameterUpdates::ParameterUpdates(const Job& job, const PlanState& current, Ran
       trace_(trace),
       norms_(*model.groups().update, NormFields::count) {
     if (model_.is_idle()) return;
-    const LocalParameters& held = model_.stages().parameters();
+    const stage::LocalParameters& held = model_.stages().parameters();
     sum_bytes_ = bytes_of_sums(current.gradients, model_.rank(), wide_of(job.dtype));
     for (std::size_t copy = 0; copy < held.copies().gradients; ++copy) {
         exchanges_.emplace_back(current.gradients, model_.rank(), held.specs(), held.values(),
                                 held.gradients(copy), model_.groups().data, job.place);
         if (stream_.is_on_gpu()) exchanges_.back().wait_for(stream_.gpu_times->queue());
     }
-    const std::vector<ParameterShard>& own_shards = exchanges_.front().own_shards();
+    const std::vector<optim::ParameterShard>& own_shards = exchanges_.front().own_shards();
     optimizer_.emplace(job.config.optimizer, held.specs(),
-                       updated_shards({job, current}, exchanges_.front(), held.specs()), job.dtype, job.place,
-                       current.plan.training.shape.validates);
-    scratch_.emplace("norm", job.place == Place::ghost ? 0 : norm_scratch_bytes(own_shards.size()), job.place);
+                       setup::updated_shards({job, current}, exchanges_.front(), held.specs()), job.dtype,
+                       job.place, current.plan.training.shape.validates);
+    scratch_.emplace("norm",
+                     job.place == device::Place::ghost ? 0 : optim::norm_scratch_bytes(own_shards.size()),
+                     job.place);
     model_.stages().sum_with(&exchanges_);
 }
 
@@ -72,14 +74,14 @@ void ParameterUpdates::contribute() {
 
 void ParameterUpdates::await(std::unique_ptr<MomentJourney> moments) {
     awaited_ = std::move(moments);
-    arrival_.emplace(trace_, TraceLane::state, "moments");
+    arrival_.emplace(trace_, device::TraceLane::state, "moments");
 }
 
 // A rank's gradients are reduced before it waits here, so no rank that it keeps waiting is one that it waits
 // for.
 void ParameterUpdates::finish_moments() {
     if (!awaited_) return;
-    const TraceSpan span(trace_, TraceLane::messages, "wait for moments");
+    const device::TraceSpan span(trace_, device::TraceLane::messages, "wait for moments");
     awaited_->finish();
     awaited_.reset();
     arrival_.reset();
@@ -89,7 +91,7 @@ void ParameterUpdates::update(int number) {
     StepUpdate& step = at(number);
     const std::size_t copy = copy_of(number);
     {
-        const TraceSpan span(trace_, TraceLane::messages, "wait for gradients");
+        const device::TraceSpan span(trace_, device::TraceLane::messages, "wait for gradients");
         exchanges_[copy].finish();
     }
     charge_sums(stream_, sum_bytes_);
@@ -119,18 +121,18 @@ bool ParameterUpdates::validate(int number) {
 
 // Loss and norm have the same bits on all ranks, so all of them skip the update or none does.
 void ParameterUpdates::judge(StepUpdate& step) {
-    const Gathered all = take_traced(norms_, trace_, "wait for norms");
+    const comm::Gathered all = take_traced(norms_, trace_, "wait for norms");
     const double norm = std::sqrt(all.sum(NormFields::squares));
     const bool is_finite = std::isfinite(all.sum(NormFields::loss)) && std::isfinite(norm);
-    if (!is_finite && job_.config.run.on_nan == OnNan::stop) has_diverged_ = true;
+    if (!is_finite && job_.config.run.on_nan == config::OnNan::stop) has_diverged_ = true;
     step.is_skipped = !is_finite || has_diverged_;
-    step.scale = clip_scale(norm, job_.config.optimizer.clip);
+    step.scale = optim::clip_scale(norm, job_.config.optimizer.clip);
     step.is_judged = true;
     may_go_ahead_ = step.scale == 1 && !step.is_skipped;
 }
 
 void ParameterUpdates::apply(const StepUpdate& step, std::size_t copy) {
-    const LocalParameters& held = model_.stages().parameters();
+    const stage::LocalParameters& held = model_.stages().parameters();
     before_update_();
     optimizer_->update(stream_, held.values(), held.gradients(copy), step.rate, step.scale, &spared_);
     if (current_.plan.shards_optimizer) exchanges_[copy].share_values();
@@ -149,12 +151,12 @@ void ParameterUpdates::update_nothing() {
 }
 
 // No kernel has checked these sums yet.
-void ParameterUpdates::check_gradients(ValueCheck& check) {
-    GradientExchange& exchange = exchanges_.front();
+void ParameterUpdates::check_gradients(kernels::ValueCheck& check) {
+    stage::GradientExchange& exchange = exchanges_.front();
     exchange.finish();
     check.begin_pass(-1, -1, true);
     check.begin_layer("gradient norm");
     sum_of_squares(stream_, model_.stages().parameters().gradients(), exchange.own_shards(), *scratch_);
 }
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -15,7 +15,7 @@
 #include "trireme/rank/rank_model.hpp"
 #include "trireme/rank/state_moves.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 
 // The update after one step.
 struct StepUpdate {
@@ -30,7 +30,8 @@ struct StepUpdate {
 class ParameterUpdates {
 public:
     // Everything outlives it.
-    ParameterUpdates(const Job& job, const PlanState& current, RankModel& model, Stream& stream, Trace* trace);
+    ParameterUpdates(const setup::Job& job, const setup::PlanState& current, RankModel& model,
+                     device::Stream& stream, device::Trace* trace);
 
     // Collective over all ranks, in the order of the steps. Steps count from 0 in each stretch.
     void begin_stretch();
@@ -49,18 +50,20 @@ public:
     void forget_first();  // of the steps that have been added
 
     // Reduces the gradients of a step that is repeated with value checks, and checks their norm.
-    void check_gradients(ValueCheck& check);
+    void check_gradients(kernels::ValueCheck& check);
 
     // Sets what is called before each update.
     void call_before_update(std::function<void()> call) { before_update_ = std::move(call); }
     // Sets the pruned channels, whose weights do not decay.
-    void spare(LeftOuts pruned) { spared_ = std::move(pruned); }
+    void spare(optim::LeftOuts pruned) { spared_ = std::move(pruned); }
     // Hands over moments that arrive from other ranks until the next update.
     void await(std::unique_ptr<MomentJourney> moments);
     void finish_moments();
 
-    Optimizer* optimizer() { return optimizer_ ? &*optimizer_ : nullptr; }  // null: the rank has no stage
-    const Optimizer* optimizer() const { return optimizer_ ? &*optimizer_ : nullptr; }
+    optim::Optimizer* optimizer() {
+        return optimizer_ ? &*optimizer_ : nullptr;
+    }  // null: the rank has no stage
+    const optim::Optimizer* optimizer() const { return optimizer_ ? &*optimizer_ : nullptr; }
 
 private:
     StepUpdate& at(int step) { return steps_[static_cast<std::size_t>(step - forgotten_)]; }
@@ -69,20 +72,20 @@ private:
     void apply(const StepUpdate& step, std::size_t copy);
     void take_back(const StepUpdate& step, std::size_t copy);
 
-    const Job& job_;
-    const PlanState& current_;
+    const setup::Job& job_;
+    const setup::PlanState& current_;
     RankModel& model_;
-    Stream& stream_;
-    Trace* trace_;
-    Tally norms_;
+    device::Stream& stream_;
+    device::Trace* trace_;
+    comm::Tally norms_;
     // These are empty on a rank without a stage.
-    std::vector<GradientExchange> exchanges_;  // one for each copy of the gradients
-    double sum_bytes_ = 0;                     // which the sums of a step read and write
-    std::optional<Optimizer> optimizer_;
-    std::optional<Arena> scratch_;
-    std::unique_ptr<MomentJourney> awaited_;  // null: the optimizer has its moments
-    std::optional<TraceSpan> arrival_;        // of the moments
-    LeftOuts spared_;
+    std::vector<stage::GradientExchange> exchanges_;  // one for each copy of the gradients
+    double sum_bytes_ = 0;                            // which the sums of a step read and write
+    std::optional<optim::Optimizer> optimizer_;
+    std::optional<device::Arena> scratch_;
+    std::unique_ptr<MomentJourney> awaited_;    // null: the optimizer has its moments
+    std::optional<device::TraceSpan> arrival_;  // of the moments
+    optim::LeftOuts spared_;
     std::function<void()> before_update_ = [] {};
 
     std::deque<StepUpdate> steps_;  // that have been added and not forgotten
@@ -93,6 +96,6 @@ private:
 };
 
 // Takes what all ranks have posted. The trace shows the wait for them.
-Gathered take_traced(Tally& tally, Trace* trace, const char* wait);
+comm::Gathered take_traced(comm::Tally& tally, device::Trace* trace, const char* wait);
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -12,7 +12,7 @@
 #include "trireme/device/gpu.hpp"
 #include "trireme/setup/setup.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 using GpuPlace = std::pair<int, std::string>;
@@ -32,7 +32,8 @@ std::vector<int> sharers_of(const GpusOfRanks& gpus) {
 
 RankGpu::RankGpu(GpusOfRanks gpus, const std::string& library, SamplePeriods periods)
     : gpus_(std::move(gpus)), library_(library), sharers_(sharers_of(gpus_)) {
-    GpuMeterSearch search = find_gpu_meter(gpus_.bus_ids[static_cast<std::size_t>(gpus_.rank)], library);
+    device::GpuMeterSearch search =
+        device::find_gpu_meter(gpus_.bus_ids[static_cast<std::size_t>(gpus_.rank)], library);
     meter_ = std::move(search.meter);
     if (meter_) samples_.emplace(*meter_, periods);
     complaint_ = std::move(search.complaint);
@@ -51,7 +52,7 @@ std::optional<double> RankGpu::joules() const {
     return *joules / sharers_[static_cast<std::size_t>(gpus_.rank)];
 }
 
-GpuReading RankGpu::state() const { return samples_ ? samples_->state() : GpuReading{}; }
+device::GpuReading RankGpu::state() const { return samples_ ? samples_->state() : device::GpuReading{}; }
 
 bool RankGpu::is_first() const {
     const auto own = static_cast<std::size_t>(gpus_.rank);
@@ -60,7 +61,7 @@ bool RankGpu::is_first() const {
     return true;
 }
 
-const GpuMeter& RankGpu::meter_of_clock(int mhz) const {
+const device::GpuMeter& RankGpu::meter_of_clock(int mhz) const {
     if (meter_) return *meter_;
     throw ConfigError(cat("--gpu-clock ", mhz, " cannot be set on rank ", gpus_.rank, ": ", complaint_));
 }
@@ -68,7 +69,7 @@ const GpuMeter& RankGpu::meter_of_clock(int mhz) const {
 void RankGpu::check_clock(int mhz) const { meter_of_clock(mhz).check_clock(mhz); }
 
 void RankGpu::hold_clock(int mhz) {
-    const GpuMeter& meter = meter_of_clock(mhz);
+    const device::GpuMeter& meter = meter_of_clock(mhz);
     if (is_first()) meter.hold_clock(mhz);
     holds_ = true;
 }
@@ -79,32 +80,34 @@ void RankGpu::open_neighbours() {
     std::set<std::string> known{gpus_.bus_ids[own]};
     for (std::size_t rank = 0; rank < gpus_.bus_ids.size(); ++rank) {
         if (gpus_.nodes[rank] != gpus_.nodes[own] || !known.insert(gpus_.bus_ids[rank]).second) continue;
-        GpuMeterSearch search = find_gpu_meter(gpus_.bus_ids[rank], library_);
+        device::GpuMeterSearch search = device::find_gpu_meter(gpus_.bus_ids[rank], library_);
         if (search.meter) neighbours_.push_back(std::move(*search.meter));
     }
 }
 
-void RankGpu::let_go_at(StopSignals* signals) {
+void RankGpu::let_go_at(device::StopSignals* signals) {
     open_neighbours();
     if (signals != nullptr) at_signal_.emplace(*signals, [this] { give_back_node(); });
 }
 
 void RankGpu::give_back_node() const noexcept {
     meter_->give_clock_back();
-    for (const GpuMeter& neighbour : neighbours_) neighbour.give_clock_back();
+    for (const device::GpuMeter& neighbour : neighbours_) neighbour.give_clock_back();
 }
 
-std::shared_ptr<RankGpu> gpu_of_run(const Job& job, const Session& session, Communicator& control,
-                                    StopSignals* signals) {
+std::shared_ptr<RankGpu> gpu_of_run(const setup::Job& job, const comm::Session& session,
+                                    comm::Communicator& control, device::StopSignals* signals) {
     const int mhz = job.config.run.gpu_clock;
-    if (job.place != Place::gpu) {
+    if (job.place != device::Place::gpu) {
         if (mhz == 0) return nullptr;
         throw ConfigError(
             cat("--gpu-clock ", mhz,
                 " applies to GPUs, and this run uses none; remove it, or choose another --device"));
     }
-    auto gpu = std::make_shared<RankGpu>(GpusOfRanks{
-        .rank = session.rank(), .nodes = session.nodes(), .bus_ids = gather_all(control, gpu_in_use().bus_id)});
+    auto gpu =
+        std::make_shared<RankGpu>(GpusOfRanks{.rank = session.rank(),
+                                              .nodes = session.nodes(),
+                                              .bus_ids = gather_all(control, device::gpu_in_use().bus_id)});
     if (mhz == 0) return gpu;
     agree(control, [&] { gpu->check_clock(mhz); });  // of all, before one is set
     if (job.config.run.dry_run) return gpu;
@@ -113,4 +116,4 @@ std::shared_ptr<RankGpu> gpu_of_run(const Job& job, const Session& session, Comm
     return gpu;
 }
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -5,7 +5,7 @@
 
 #include "trireme/rank/gpu_groups.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 bool contains(const std::vector<int>& ranks, int rank) {
@@ -13,37 +13,39 @@ bool contains(const std::vector<int>& ranks, int rank) {
 }
 
 // Of all replicas of a stage, ascending.
-std::vector<int> ranks_of_stage(const StageLayout& stage) {
+std::vector<int> ranks_of_stage(const layout::StageLayout& stage) {
     std::vector<int> ranks;
-    for (const ReplicaLayout& replica : stage.replicas) {
+    for (const layout::ReplicaLayout& replica : stage.replicas) {
         ranks.insert(ranks.end(), replica.ranks.begin(), replica.ranks.end());
     }
     std::sort(ranks.begin(), ranks.end());
     return ranks;
 }
 
-std::unique_ptr<Communicator> update_group(const Session& session, const Plan& plan, Patience patience) {
+std::unique_ptr<comm::Communicator> update_group(const comm::Session& session, const plan::Plan& plan,
+                                                 device::Patience patience) {
     if (!plan.training.shape.updates_alone) return session.all_ranks("update", patience);
-    std::unique_ptr<Communicator> own;
-    for (const StageLayout& stage : plan.layout.stages) {
+    std::unique_ptr<comm::Communicator> own;
+    for (const layout::StageLayout& stage : plan.layout.stages) {
         const std::vector<int> ranks = ranks_of_stage(stage);
         if (contains(ranks, session.rank())) own = session.group_of(ranks, "update", patience);
     }
-    return own ? std::move(own) : single_rank("update");
+    return own ? std::move(own) : comm::single_rank("update");
 }
 
 // Those in which tensors of the model travel, one after the other in one order on all ranks.
-void carry_tensors(RankGroups& groups, const Session& session, const Plan& plan, const GroupWiring& wiring) {
-    const std::vector<RankPair> onward = pairs_between_stages(plan, groups.pipe);
+void carry_tensors(RankGroups& groups, const comm::Session& session, const plan::Plan& plan,
+                   const GroupWiring& wiring) {
+    const std::vector<comm::RankPair> onward = pairs_between_stages(plan, groups.pipe);
     carry_tensors(groups.activations, groups.pipe, onward, session, wiring);
     carry_tensors(groups.gradients, groups.pipe, the_other_way(onward), session, wiring);
-    for (const Team& team : plan.teams) {
+    for (const layout::Team& team : plan.teams) {
         if (!contains(team.ranks, session.rank())) continue;
-        carry_tensors(groups.tensor, team.ranks, every_pair_of(static_cast<int>(team.ranks.size())), session,
-                      wiring);
+        carry_tensors(groups.tensor, team.ranks, comm::every_pair_of(static_cast<int>(team.ranks.size())),
+                      session, wiring);
     }
     for (auto& [ranks, group] : groups.data)
-        carry_tensors(group, ranks, every_pair_of(static_cast<int>(ranks.size())), session, wiring);
+        carry_tensors(group, ranks, comm::every_pair_of(static_cast<int>(ranks.size())), session, wiring);
 }
 
 // Teams that are connected, each under the number of the first of them.
@@ -67,9 +69,9 @@ private:
 
 }  // namespace
 
-RankGroups make_groups(const Session& session, const Plan& plan, const std::vector<Bucket>& buckets,
-                       const GroupWiring& wiring) {
-    const Patience patience = wiring.patience;
+RankGroups make_groups(const comm::Session& session, const plan::Plan& plan,
+                       const std::vector<layout::Bucket>& buckets, const GroupWiring& wiring) {
+    const device::Patience patience = wiring.patience;
     RankGroups groups;
     for (const std::vector<int>& pipe : pipes_of(plan)) {
         if (!contains(pipe, session.rank())) continue;
@@ -77,13 +79,13 @@ RankGroups make_groups(const Session& session, const Plan& plan, const std::vect
         groups.activations = session.group_of(pipe, "activations", patience);
         groups.gradients = session.group_of(pipe, "gradients", patience);
     }
-    for (const Team& team : plan.teams) {
+    for (const layout::Team& team : plan.teams) {
         if (team.ranks.size() == 1 || !contains(team.ranks, session.rank())) continue;
         groups.tensor = session.group_of(team.ranks, "tensor", patience);
     }
     groups.update = update_group(session, plan, patience);
     groups.record = session.all_ranks("record", patience);
-    groups.data = make_data_groups(session, buckets, patience);
+    groups.data = stage::make_data_groups(session, buckets, patience);
     if (wiring.queue != nullptr) carry_tensors(groups, session, plan, wiring);
     return groups;
 }
@@ -91,15 +93,15 @@ RankGroups make_groups(const Session& session, const Plan& plan, const std::vect
 RankGroups lone_groups() {
     RankGroups groups;
     groups.pipe = {0};
-    groups.activations = single_rank("activations");
-    groups.gradients = single_rank("gradients");
-    groups.update = single_rank("update");
-    groups.record = single_rank("record");
+    groups.activations = comm::single_rank("activations");
+    groups.gradients = comm::single_rank("gradients");
+    groups.update = comm::single_rank("update");
+    groups.record = comm::single_rank("record");
     return groups;
 }
 
-std::vector<std::vector<int>> pipes_of(const Plan& plan) {
-    const PipelineShape& shape = plan.training.shape;
+std::vector<std::vector<int>> pipes_of(const plan::Plan& plan) {
+    const schedule::PipelineShape& shape = plan.training.shape;
     Connections connections(plan.teams.size());
     for (int stage = 0; stage + 1 < shape.stages(); ++stage) {
         for (int m = 0; m < shape.micro_batches; ++m) {
@@ -116,4 +118,4 @@ std::vector<std::vector<int>> pipes_of(const Plan& plan) {
     return by_first;
 }
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -7,34 +7,36 @@
 #include "trireme/kernels/rows.hpp"
 #include "trireme/setup/planning.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 
-Stream make_stream(DeviceKind device, int threads, const KernelSeconds& seconds_of) {
+device::Stream make_stream(config::DeviceKind device, int threads, const device::KernelSeconds& seconds_of) {
     switch (device) {
-        case DeviceKind::reference:
-            return {.backend = ReferenceStream{}, .seconds_of = seconds_of};
-        case DeviceKind::cpu:
-        case DeviceKind::automatic:  // of which nobody has found a GPU
-            return {.backend = CpuStream{.threads = threads}, .seconds_of = seconds_of};
-        case DeviceKind::cuda:
-            return gpu_stream();
-        case DeviceKind::ghost:
-            return {.backend = GhostStream{}, .seconds_of = seconds_of};
+        case config::DeviceKind::reference:
+            return {.backend = device::ReferenceStream{}, .seconds_of = seconds_of};
+        case config::DeviceKind::cpu:
+        case config::DeviceKind::automatic:  // of which nobody has found a GPU
+            return {.backend = device::CpuStream{.threads = threads}, .seconds_of = seconds_of};
+        case config::DeviceKind::cuda:
+            return kernels::gpu_stream();
+        case config::DeviceKind::ghost:
+            return {.backend = device::GhostStream{}, .seconds_of = seconds_of};
     }
     throw BugError("unknown device");
 }
 
-int threads_of(const Stream& stream) {
-    const CpuStream* const cpu = std::get_if<CpuStream>(&stream.backend);
+int threads_of(const device::Stream& stream) {
+    const device::CpuStream* const cpu = std::get_if<device::CpuStream>(&stream.backend);
     return cpu == nullptr ? 1 : cpu->threads;
 }
 
-RankModel::RankModel(const Job& job, const PlanState& current, int rank, RankGroups groups, Trace* trace)
+RankModel::RankModel(const setup::Job& job, const setup::PlanState& current, int rank, RankGroups groups,
+                     device::Trace* trace)
     : job_(job), current_(current), rank_(rank), groups_(std::move(groups)) {
-    const LocalWork work = work_of({job, current}, rank_);
+    const stage::LocalWork work = setup::work_of({job, current}, rank_);
     if (work.team < 0) return;
-    in_flight_ = in_flight({job, current}, work);
-    stages_ = std::make_unique<LocalStages>(work, groups_.tensor.get(), current.plan.cuts_rows, job.place);
+    in_flight_ = setup::in_flight({job, current}, work);
+    stages_ =
+        std::make_unique<stage::LocalStages>(work, groups_.tensor.get(), current.plan.cuts_rows, job.place);
     training_ = make_engine(current.plan.training, trace);
     evaluation_ = make_engine(current.plan.evaluation, nullptr);
     stages_->call_now_and_then([this] {
@@ -43,50 +45,53 @@ RankModel::RankModel(const Job& job, const PlanState& current, int rank, RankGro
     });
 }
 
-std::unique_ptr<Engine> RankModel::make_engine(const ProvedPrograms& programs, Trace* trace) const {
-    return std::make_unique<Engine>(EngineWiring{.rank = rank_,
-                                                 .teams = current_.plan.teams,
-                                                 .shape = programs.shape,
-                                                 .are_rows_cut = current_.plan.cuts_rows,
-                                                 .activations = *groups_.activations,
-                                                 .gradients = *groups_.gradients,
-                                                 .ranks = groups_.pipe,
-                                                 .steps_in_flight = programs.look_ahead + 2,
-                                                 .trace = trace});
+std::unique_ptr<pipeline::Engine> RankModel::make_engine(const plan::ProvedPrograms& programs,
+                                                         device::Trace* trace) const {
+    return std::make_unique<pipeline::Engine>(pipeline::EngineWiring{.rank = rank_,
+                                                                     .teams = current_.plan.teams,
+                                                                     .shape = programs.shape,
+                                                                     .are_rows_cut = current_.plan.cuts_rows,
+                                                                     .activations = *groups_.activations,
+                                                                     .gradients = *groups_.gradients,
+                                                                     .ranks = groups_.pipe,
+                                                                     .steps_in_flight = programs.look_ahead + 2,
+                                                                     .trace = trace});
 }
 
-void RankModel::fill(Stream& stream, std::uint64_t seed, const FirstValues& values, Optimizer* optimizer) {
+void RankModel::fill(device::Stream& stream, std::uint64_t seed, const FirstValues& values,
+                     optim::Optimizer* optimizer) {
     if (is_idle()) return;
     if (optimizer != nullptr && optimizer->masters() != nullptr)
         return fill_rounded(stream, seed, values, *optimizer);
-    const LocalParameters& held = stages_->parameters();
+    const stage::LocalParameters& held = stages_->parameters();
     if (!values.resumes) initialise(stream, held.specs(), held.values(), seed);
     if (values.stored != nullptr) load(*values.stored, held.specs(), held.values(), threads_of(stream));
 }
 
-std::size_t RankModel::stored_bytes(const StoredModel& stored) const {
+std::size_t RankModel::stored_bytes(const checkpoint::StoredModel& stored) const {
     return is_idle() ? 0 : stored.stored_bytes(stages_->parameters().specs());
 }
 
 // Fills one parameter after the other, which needs memory for one alone.
-void RankModel::fill_rounded(Stream& stream, std::uint64_t seed, const FirstValues& values,
-                             Optimizer& optimizer) {
-    const LocalParameters& held = stages_->parameters();
+void RankModel::fill_rounded(device::Stream& stream, std::uint64_t seed, const FirstValues& values,
+                             optim::Optimizer& optimizer) {
+    const stage::LocalParameters& held = stages_->parameters();
     if (values.stored != nullptr) check_fit(*values.stored, held.specs());
     for (std::size_t i = 0; i < held.specs().size(); ++i) {
-        const std::vector<ParameterSpec> one{held.specs()[i]};
-        const ParameterTensors exact(one, wide_of(job_.dtype), job_.place);
+        const std::vector<model::ParameterSpec> one{held.specs()[i]};
+        const model::ParameterTensors exact(one, wide_of(job_.dtype), job_.place);
         if (!values.resumes) initialise(stream, one, exact, seed);
         if (values.stored != nullptr) values.stored->read(one, exact, threads_of(stream));
         optimizer.begin_with(stream, i, exact[0]);
-        launch(stream, Copy{.input = exact[0], .output = held.values()[i]});
+        launch(stream, kernels::Copy{.input = exact[0], .output = held.values()[i]});
     }
 }
 
-void RankModel::prepare_to_share_products(Stream& stream, const ResizeConfig& resize, std::uint64_t seed) {
+void RankModel::prepare_to_share_products(device::Stream& stream, const config::ResizeConfig& resize,
+                                          std::uint64_t seed) {
     if (is_idle()) return;
-    const LocalWork work = work_of({job_, current_}, rank_);
-    ResizerConfig config = resizer_config({job_, current_});
+    const stage::LocalWork work = setup::work_of({job_, current_}, rank_);
+    stage::ResizerConfig config = setup::resizer_config({job_, current_});
     if (current_.plan.most_left_out > 0) {
         config.policy = resize.select;
         config.filling = resize.fill;
@@ -94,52 +99,52 @@ void RankModel::prepare_to_share_products(Stream& stream, const ResizeConfig& re
     }
     config.key = RandomKey{seed}.then("left out").then(static_cast<std::uint64_t>(rank_));
     config.place = job_.place;
-    resizer_ = std::make_unique<Resizer>(stream, config, projections_of(work.model, work.specs),
-                                         stages_->parameters());
+    resizer_ = std::make_unique<stage::Resizer>(stream, config, projections_of(work.model, work.specs),
+                                                stages_->parameters());
     if (groups_.tensor)
-        helped_ = std::make_unique<HelpedProducts>(projections_of_team(work.model, work.specs),
-                                                   groups_.tensor->rank(), current_.plan.spread);
+        helped_ = std::make_unique<model::HelpedProducts>(projections_of_team(work.model, work.specs),
+                                                          groups_.tensor->rank(), current_.plan.spread);
     stages_->rebalance({.resizing = &resizer_->products(), .helped = helped_.get()});
 }
 
-void RankModel::share_products(Stream& stream) {
+void RankModel::share_products(device::Stream& stream) {
     if (!resizer_) return;
-    const Plan& plan = current_.plan;
+    const plan::Plan& plan = current_.plan;
     const double left_out = plan.left_out.empty() ? 0 : plan.left_out[static_cast<std::size_t>(rank_)];
     if (!helped_) return resizer_->begin_period(stream, left_out);
-    const std::vector<Migration> migrations = migrations_of_team();
+    const std::vector<layout::Migration> migrations = migrations_of_team();
     std::vector<std::size_t> lent;
-    for (const ProjectionShape& projection : resizer_->projections())
+    for (const model::ProjectionShape& projection : resizer_->projections())
         lent.push_back(helped_->lent_count(migrations, projection));
     resizer_->begin_period(stream, left_out, lent);
     lend(migrations);
 }
 
-std::vector<Migration> RankModel::migrations_of_team() const {
-    const Plan& plan = current_.plan;
+std::vector<layout::Migration> RankModel::migrations_of_team() const {
+    const plan::Plan& plan = current_.plan;
     return within(plan.migrations, plan.teams[static_cast<std::size_t>(plan.team_of(rank_))].ranks);
 }
 
 // Of the channels that are kept now.
-void RankModel::lend(const std::vector<Migration>& migrations) {
+void RankModel::lend(const std::vector<layout::Migration>& migrations) {
     resizer_->products().keep(helped_->begin(migrations, resizer_->kept()));
     helped_->tell(*groups_.tensor);
     if (migrations != std::exchange(migrations_, migrations))
-        stages_->work_in(work_of({job_, current_}, rank_).memory);
+        stages_->work_in(setup::work_of({job_, current_}, rank_).memory);
 }
 
 void RankModel::go_on_sharing_products() {
     if (helped_) lend(migrations_of_team());
 }
 
-std::optional<ResizingState> RankModel::resizing_state() const {
+std::optional<model::ResizingState> RankModel::resizing_state() const {
     if (!resizer_ || current_.plan.most_left_out == 0) return std::nullopt;
     return resizer_->state();
 }
 
-LeftOuts RankModel::left_out() const { return resizer_ ? resizer_->left_out() : LeftOuts{}; }
+optim::LeftOuts RankModel::left_out() const { return resizer_ ? resizer_->left_out() : optim::LeftOuts{}; }
 
-bool RankModel::needs(const PipelineShape& shape, int micro_batch) const {
+bool RankModel::needs(const schedule::PipelineShape& shape, int micro_batch) const {
     if (is_idle()) return false;
     const int team = current_.plan.team_of(rank_);
     for (int stage = 0; stage < shape.stages(); ++stage) {
@@ -150,29 +155,30 @@ bool RankModel::needs(const PipelineShape& shape, int micro_batch) const {
 
 bool RankModel::speaks_for_team() const { return !groups_.tensor || groups_.tensor->rank() == 0; }
 
-void RankModel::begin(Stream& stream, const ProvedPrograms& programs, const RoundOptions& options) {
+void RankModel::begin(device::Stream& stream, const plan::ProvedPrograms& programs,
+                      const RoundOptions& options) {
     programs_ = &programs;
     if (is_idle()) return;
     one_step_ = unrolled_of(current_.plan.team_of(rank_), programs.phases(), programs.shape, 1);
-    round_.emplace(Round{.shape = programs.shape,
-                         .program = one_step_,
-                         .dropout_key = options.dropout_key,
-                         .label_smoothing = options.label_smoothing,
-                         .events = options.events});
+    round_.emplace(stage::Round{.shape = programs.shape,
+                                .program = one_step_,
+                                .dropout_key = options.dropout_key,
+                                .label_smoothing = options.label_smoothing,
+                                .events = options.events});
     make_room(stream);
     stages_->begin(stream, *round_);
 }
 
 // Once and for all: a GPU would stand still in the middle of a step while memory is taken.
-void RankModel::make_room(Stream& stream) {
-    if (job_.place == Place::ghost) return;
+void RankModel::make_room(device::Stream& stream) {
+    if (job_.place == device::Place::ghost) return;
     stages_->reserve(in_flight_.flights, in_flight_.row_buffers);
     sender_to(stream);
 }
 
 void RankModel::add_step(const std::deque<BatchView>& micro_batches, double loss_scale) {
     if (is_idle()) return;
-    StepWork work{.batches = {}, .loss_scale = loss_scale};
+    stage::StepWork work{.batches = {}, .loss_scale = loss_scale};
     for (const BatchView& view : micro_batches) work.batches.push_back(&view.tokens());
     stages_->add_step(std::move(work));
 }
@@ -185,8 +191,8 @@ void RankModel::begin_steps() {
 RoundResult RankModel::execute_step(int step) {
     if (is_idle()) return {};
     const int team = current_.plan.team_of(rank_);
-    const PipelineShape& shape = programs_->shape;
-    const Program& body = programs_->programs[static_cast<std::size_t>(team)];
+    const schedule::PipelineShape& shape = programs_->shape;
+    const schedule::Program& body = programs_->programs[static_cast<std::size_t>(team)];
     engine().go_on(shifted(body, step * shape.micro_batches), *stages_);
     RoundResult result;
     for (int m = 0; m < shape.micro_batches; ++m) {
@@ -194,7 +200,7 @@ RoundResult RankModel::execute_step(int step) {
             result.padded_tokens += stages_->rows(step * shape.micro_batches + m);
         }
     }
-    std::map<int, LossState> outcomes = stages_->take_outcomes(step);
+    std::map<int, model::LossState> outcomes = stages_->take_outcomes(step);
     if (speaks_for_team()) result.outcomes = std::move(outcomes);
     return result;
 }
@@ -203,10 +209,10 @@ void RankModel::finish() {
     if (!is_idle()) engine().finish(*stages_);
 }
 
-RoundResult RankModel::execute(Stream& stream, const ProvedPrograms& programs,
-                               const std::vector<Batch>& batches) {
+RoundResult RankModel::execute(device::Stream& stream, const plan::ProvedPrograms& programs,
+                               const std::vector<data::Batch>& batches) {
     std::deque<BatchView> views;
-    for (const Batch& batch : batches) views.emplace_back(batch, sender_to(stream));
+    for (const data::Batch& batch : batches) views.emplace_back(batch, sender_to(stream));
     begin(stream, programs, {});
     add_step(views, 1);
     begin_steps();
@@ -215,10 +221,10 @@ RoundResult RankModel::execute(Stream& stream, const ProvedPrograms& programs,
     return result;
 }
 
-ByteSender* RankModel::sender_to(Stream& stream) {
+device::ByteSender* RankModel::sender_to(device::Stream& stream) {
     if (stream.is_on_gpu() && !sender_)
-        sender_ =
-            std::make_unique<ByteSender>(stream.gpu_times->queue(), in_flight_.batch_bytes, in_flight_.batches);
+        sender_ = std::make_unique<device::ByteSender>(stream.gpu_times->queue(), in_flight_.batch_bytes,
+                                                       in_flight_.batches);
     return sender_.get();
 }
 
@@ -236,11 +242,11 @@ std::string RankModel::position() const {
     return (training_->is_executing() ? training_ : evaluation_)->position();
 }
 
-RankWaits RankModel::waits() const {
-    const auto of = [](const std::unique_ptr<Communicator>& group) {
+plan::RankWaits RankModel::waits() const {
+    const auto of = [](const std::unique_ptr<comm::Communicator>& group) {
         return group ? group->traffic().wait_seconds : 0;
     };
-    RankWaits waits{.others = of(groups_.record)};
+    plan::RankWaits waits{.others = of(groups_.record)};
     const bool has_stages = current_.plan.layout.stages.size() > 1;
     (has_stages ? waits.pipeline : waits.data) += of(groups_.update);
     if (is_idle()) return waits;
@@ -262,4 +268,4 @@ void RankModel::reset_traffic() {
     for (const auto& [ranks, group] : groups_.data) group->reset_traffic();
 }
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -15,52 +15,54 @@
 #include "trireme/setup/node_share.hpp"
 #include "trireme/setup/slow_ranks.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 
 // A step from when its micro-batches are prepared until its outcome is known.
 struct RankTrainer::StepInFlight {
-    StepOutcome outcome;
-    std::vector<Batch> batches;
+    records::StepOutcome outcome;
+    std::vector<data::Batch> batches;
     std::deque<BatchView> views;
 };
 
 namespace {
 
-double sum_of_losses(const std::map<int, LossState>& outcomes) {
+double sum_of_losses(const std::map<int, model::LossState>& outcomes) {
     double sum = 0;
     for (const auto& [micro_batch, outcome] : outcomes) sum += outcome.loss;
     return sum;
 }
 
 // Ghosts predict every row.
-std::size_t targets_of(const Job& job, const std::vector<SampleVisit>& visits, std::size_t tokens) {
-    if (job.place == Place::ghost) return tokens;
+std::size_t targets_of(const setup::Job& job, const std::vector<plan::SampleVisit>& visits,
+                       std::size_t tokens) {
+    if (job.place == device::Place::ghost) return tokens;
     return count_targets(*job.corpus, job.samples.train, job.train_rules, visits);
 }
 
 // Checks the gradients of a repeated step instead of applying them.
-class GradientCheck final : public StepEvents {
+class GradientCheck final : public stage::StepEvents {
 public:
-    GradientCheck(ParameterUpdates& updates, ValueCheck& check) : updates_(updates), check_(check) {}
+    GradientCheck(ParameterUpdates& updates, kernels::ValueCheck& check) : updates_(updates), check_(check) {}
     void update(int /*step*/) override { updates_.check_gradients(check_); }
     bool validate(int /*step*/) override { return true; }
 
 private:
     ParameterUpdates& updates_;
-    ValueCheck& check_;
+    kernels::ValueCheck& check_;
 };
 
 // The bytes of the moments in `views`, which a checkpoint stores in the type that they have in memory.
-std::size_t moment_bytes(const std::vector<StateView>& views) {
+std::size_t moment_bytes(const std::vector<checkpoint::StateView>& views) {
     std::size_t bytes = 0;
-    for (const StateView& view : views)
-        if (view.field != StateField::value) bytes += view.box.size() * bytes_of(view.memory.dtype);
+    for (const checkpoint::StateView& view : views)
+        if (view.field != checkpoint::StateField::value) bytes += view.box.size() * bytes_of(view.memory.dtype);
     return bytes;
 }
 
 }  // namespace
 
-RankTrainer::RankTrainer(const Job& job, const PlanState& current, const TrainingRank& rank, RankGroups groups)
+RankTrainer::RankTrainer(const setup::Job& job, const setup::PlanState& current, const TrainingRank& rank,
+                         RankGroups groups)
     : job_(job),
       current_(current),
       trace_(rank.trace),
@@ -69,7 +71,7 @@ RankTrainer::RankTrainer(const Job& job, const PlanState& current, const Trainin
       model_(job, current, rank.number, std::move(groups), trace_),
       updates_(std::make_unique<ParameterUpdates>(job, current, model_, stream_, trace_)),
       sampler_(job.samples.train.size(), job.config.run.seed),
-      records_(*model_.groups().record, fields_of_record(job.place)) {
+      records_(*model_.groups().record, records::fields_of_record(job.place)) {
     if (job.config.run.trace.shows_kernels) stream_.trace = trace_;
     if (!model_.is_idle()) return;
     model_.groups().update->never_give_up();
@@ -133,10 +135,10 @@ void RankTrainer::prepare_next() {
 std::unique_ptr<RankTrainer::StepInFlight> RankTrainer::prepared(std::size_t step) {
     const auto visits = sampler_.visits(step * job_.config.run.batch, job_.config.run.batch);
     auto made = std::make_unique<StepInFlight>();
-    StepOutcome& outcome = made->outcome;
+    records::StepOutcome& outcome = made->outcome;
     outcome.step = step;
     outcome.rate = learning_rate(job_.config.optimizer, step, job_.steps);
-    for (const SampleVisit& visit : visits) {
+    for (const plan::SampleVisit& visit : visits) {
         const std::size_t length = job_.samples.train[visit.sample].length;
         outcome.size.tokens += length;
         outcome.size.square_length_sum += std::pow(length, 2);
@@ -147,13 +149,13 @@ std::unique_ptr<RankTrainer::StepInFlight> RankTrainer::prepared(std::size_t ste
 }
 
 // Of those micro-batches that pass this rank; the others stay empty.
-void RankTrainer::add_batches(StepInFlight& step, const std::vector<SampleVisit>& visits) {
-    const PipelineShape& shape = current_.plan.training.shape;
+void RankTrainer::add_batches(StepInFlight& step, const std::vector<plan::SampleVisit>& visits) {
+    const schedule::PipelineShape& shape = current_.plan.training.shape;
     const auto cut = cut_evenly(visits, static_cast<std::size_t>(shape.micro_batches));
     step.batches.resize(is_of_ghosts() ? 0 : cut.size());
     for (std::size_t m = 0; m < cut.size(); ++m) {
-        const std::vector<Sample>& samples = job_.samples.train;
-        MicroBatch micro_batch;
+        const std::vector<data::Sample>& samples = job_.samples.train;
+        plan::MicroBatch micro_batch;
         const bool is_needed = model_.needs(shape, static_cast<int>(m));
         if (is_needed)
             micro_batch = make_micro_batch(cut[m], samples, job_.config.schedule.length, job_.samples.longest);
@@ -181,58 +183,60 @@ bool RankTrainer::validate(int step) { return updates_->validate(step); }
 // Tells all ranks how the step that has been executed went here.
 void RankTrainer::report(const RoundResult& result, double begin) {
     stream_.settle();
-    std::vector<double> own(fields_of_record(job_.place));
-    own[RecordFields::loss] = sum_of_losses(result.outcomes);
+    std::vector<double> own(records::fields_of_record(job_.place));
+    own[records::RecordFields::loss] = sum_of_losses(result.outcomes);
     const StepUpdate& update = updates_->of(executed_);
-    own[RecordFields::squares] = update.squares;
-    own[RecordFields::skipped] = update.is_skipped ? 1 : 0;
-    own[RecordFields::rolled_back] = update.is_rolled_back ? 1 : 0;
-    own[RecordFields::products] = stream_.products.seconds;
-    own[RecordFields::product_flops] = stream_.products.flops;
-    own[RecordFields::whole_flops] = stream_.products.whole_flops;
-    own[RecordFields::others] = stream_.ledger.seconds() - stream_.products.seconds;
-    const RankWaits waits = model_.waits();
-    own[RecordFields::wait_pipeline] = waits.pipeline;
-    own[RecordFields::wait_tensor] = waits.tensor;
-    own[RecordFields::wait_data] = waits.data;
-    own[RecordFields::wait_others] = waits.others;
-    own[RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);
-    if (!is_of_ghosts()) own[RecordFields::peak_bytes] = static_cast<double>(peak_bytes(job_.place));
-    own[RecordFields::joules] = energy_.take();
-    if (job_.place == Place::gpu) say_state_of(job_.gpu.get(), own);
-    own[RecordFields::stop] = static_cast<double>(wish_to_stop());
-    own[RecordFields::seconds] = now_seconds() - begin;
+    own[records::RecordFields::squares] = update.squares;
+    own[records::RecordFields::skipped] = update.is_skipped ? 1 : 0;
+    own[records::RecordFields::rolled_back] = update.is_rolled_back ? 1 : 0;
+    own[records::RecordFields::products] = stream_.products.seconds;
+    own[records::RecordFields::product_flops] = stream_.products.flops;
+    own[records::RecordFields::whole_flops] = stream_.products.whole_flops;
+    own[records::RecordFields::others] = stream_.ledger.seconds() - stream_.products.seconds;
+    const plan::RankWaits waits = model_.waits();
+    own[records::RecordFields::wait_pipeline] = waits.pipeline;
+    own[records::RecordFields::wait_tensor] = waits.tensor;
+    own[records::RecordFields::wait_data] = waits.data;
+    own[records::RecordFields::wait_others] = waits.others;
+    own[records::RecordFields::padded_tokens] = static_cast<double>(result.padded_tokens);
+    if (!is_of_ghosts())
+        own[records::RecordFields::peak_bytes] = static_cast<double>(setup::peak_bytes(job_.place));
+    own[records::RecordFields::joules] = energy_.take();
+    if (job_.place == device::Place::gpu) say_state_of(job_.gpu.get(), own);
+    own[records::RecordFields::stop] = static_cast<double>(wish_to_stop());
+    own[records::RecordFields::seconds] = device::now_seconds() - begin;
     records_.post(own);
 }
 
 // Where work is in flight, all ranks know of a wish some steps later, and then finish what is begun.
-StopReason RankTrainer::wish_to_stop() {
-    if (stopping_ == nullptr) return StopReason::none;
+records::StopReason RankTrainer::wish_to_stop() {
+    if (stopping_ == nullptr) return records::StopReason::none;
     const int ahead = current_.plan.training.look_ahead;
     return stopping_->wish(ahead == 0 ? 1 : 2 * (ahead + 1));
 }
 
 // What all ranks have said of the earliest step that has not been settled.
-StepOutcome RankTrainer::settle() {
-    const Gathered all = take_traced(records_, trace_, "wait for all ranks");
-    StepOutcome outcome = std::move(steps_.front()->outcome);
+records::StepOutcome RankTrainer::settle() {
+    const comm::Gathered all = take_traced(records_, trace_, "wait for all ranks");
+    records::StepOutcome outcome = std::move(steps_.front()->outcome);
     add_records(all, outcome);
     if (is_of_ghosts()) outcome.loss = outcome.gradient_norm = std::numeric_limits<double>::quiet_NaN();
-    if (current_.plan.training.shape.validates) outcome.is_rolled_back = all.sum(RecordFields::rolled_back) > 0;
+    if (current_.plan.training.shape.validates)
+        outcome.is_rolled_back = all.sum(records::RecordFields::rolled_back) > 0;
     steps_.pop_front();
     updates_->forget_first();
     ++settled_;
     return outcome;
 }
 
-std::vector<StepOutcome> RankTrainer::step() {
-    const double begin = now_seconds();
+std::vector<records::StepOutcome> RankTrainer::step() {
+    const double begin = device::now_seconds();
     energy_.begin();
     stream_.ledger.clear();
     stream_.products = {};
     const std::size_t number = first_ + static_cast<std::size_t>(executed_) + 1;
     stream_.slowness.set(slowness_in(job_.slow, model_.rank(), number));
-    GhostPasses* const ghosts = model_.is_idle() ? nullptr : model_.stages().ghosts();
+    stage::GhostPasses* const ghosts = model_.is_idle() ? nullptr : model_.stages().ghosts();
     if (ghosts != nullptr && changes_slowness(job_.slow, number)) ghosts->forget();
     model_.reset_traffic();
     look_ahead();
@@ -251,7 +255,7 @@ std::vector<StepOutcome> RankTrainer::step() {
     // nobody.
     const int ahead = current_.plan.training.look_ahead;
     const int behind = is_last || ahead == 0 ? 0 : ahead + 1;
-    std::vector<StepOutcome> known;
+    std::vector<records::StepOutcome> known;
     while (settled_ + behind < executed_) known.push_back(settle());
     energy_.look();
     return known;
@@ -277,7 +281,7 @@ void RankTrainer::drain() {
 std::optional<NonFiniteFinding> RankTrainer::repeat_with_checks(std::size_t step) {
     if (model_.is_idle()) return std::nullopt;
     const std::unique_ptr<StepInFlight> repeated = prepared(step);
-    ValueCheck check;
+    kernels::ValueCheck check;
     stream_.check = &check;
     GradientCheck gradients(*updates_, check);
     model_.begin(stream_, current_.plan.training,
@@ -294,7 +298,7 @@ std::optional<NonFiniteFinding> RankTrainer::repeat_with_checks(std::size_t step
 }
 
 void RankTrainer::fill(const FirstValues& values) {
-    std::optional<ReadProgress> progress;
+    std::optional<checkpoint::ReadProgress> progress;
     if (values.stored != nullptr) {
         const std::size_t bytes =
             model_.stored_bytes(*values.stored) + (values.resumes ? moment_bytes(views()) : 0);
@@ -307,41 +311,41 @@ void RankTrainer::fill(const FirstValues& values) {
     if (values.goes_on_resizing) go_on_resizing(*values.stored);
 }
 
-void RankTrainer::go_on_resizing(const StoredModel& stored) {
+void RankTrainer::go_on_resizing(const checkpoint::StoredModel& stored) {
     auto state = resizing_state();
     if (!state) return;
-    read_resizing(stored.place(), stored.state()->save, model_.rank(), *state);
+    checkpoint::read_resizing(stored.place(), stored.state()->save, model_.rank(), *state);
     model_.restore(*state);
     has_gone_on_ = true;
 }
 
-std::optional<ResizingState> RankTrainer::resizing_state() {
+std::optional<model::ResizingState> RankTrainer::resizing_state() {
     prepare_to_share_products();
     return model_.resizing_state();
 }
 
-std::vector<StateView> RankTrainer::views() const {
+std::vector<checkpoint::StateView> RankTrainer::views() const {
     if (model_.is_idle()) return {};
     return views_of(model_.stages().parameters(), *updates_->optimizer());
 }
 
-void RankTrainer::charge_whole_passes(std::shared_ptr<PassTimes> shared) {
+void RankTrainer::charge_whole_passes(std::shared_ptr<stage::PassTimes> shared) {
     if (!model_.is_idle()) model_.stages().charge_whole_passes(std::move(shared));
 }
 
 void RankTrainer::rehearse() {
     const int team = current_.plan.team_of(model_.rank());
-    const Program& program = current_.plan.training.programs[static_cast<std::size_t>(team)];
-    const auto has = [&](Op op) {
-        return std::ranges::any_of(program, [&](const Instruction& each) { return each.op == op; });
+    const schedule::Program& program = current_.plan.training.programs[static_cast<std::size_t>(team)];
+    const auto has = [&](schedule::Op op) {
+        return std::ranges::any_of(program, [&](const schedule::Instruction& each) { return each.op == op; });
     };
     const BatchView batch(job_.model, current_.largest.front());
-    if (has(Op::backward)) model_.stages().rehearse(stream_, batch.tokens(), false);
-    if (has(Op::backward_input)) model_.stages().rehearse(stream_, batch.tokens(), true);
+    if (has(schedule::Op::backward)) model_.stages().rehearse(stream_, batch.tokens(), false);
+    if (has(schedule::Op::backward_input)) model_.stages().rehearse(stream_, batch.tokens(), true);
 }
 
 void RankTrainer::prepare_to_share_products() {
-    if (!shares_products(current_.plan) || model_.may_share_products()) return;
+    if (!setup::shares_products(current_.plan) || model_.may_share_products()) return;
     model_.prepare_to_share_products(stream_, job_.config.policy.resize, job_.config.run.seed);
 }
 
@@ -357,15 +361,15 @@ void RankTrainer::know_spared() {
     if (!job_.config.policy.resize.decays_all) updates_->spare(model_.left_out());
 }
 
-RankLinks RankTrainer::measure_links(Communicator& all) {
+layout::RankLinks RankTrainer::measure_links(comm::Communicator& all) {
     return measured_links(model_.groups().tensor.get(), all);
 }
 
 RankState RankTrainer::take_state() {
     updates_->finish_moments();
     if (model_.is_idle()) return {};
-    LocalParameters& held = model_.stages().parameters();
-    Optimizer& optimizer = *updates_->optimizer();
+    stage::LocalParameters& held = model_.stages().parameters();
+    optim::Optimizer& optimizer = *updates_->optimizer();
     RankState state{.specs = held.specs(), .shards = optimizer.shards(), .updates = optimizer.updates()};
     state.values = held.take_values();
     state.kept = optimizer.take_kept();
@@ -377,8 +381,8 @@ StatePlace RankTrainer::state_place() {
     return {.parameters = &model_.stages().parameters(), .optimizer = updates_->optimizer()};
 }
 
-Evaluation RankTrainer::evaluate(Communicator& control) {
+records::Evaluation RankTrainer::evaluate(comm::Communicator& control) {
     return evaluate_samples(model_, stream_, job_, current_, control);
 }
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -8,14 +8,15 @@
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/stage/local_parameters.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 
 // All values that it holds, or the masters of those that it updates, and all moments that it keeps.
-std::vector<StateView> views_of(const LocalParameters& held, const Optimizer& optimizer);
+std::vector<checkpoint::StateView> views_of(const stage::LocalParameters& held,
+                                            const optim::Optimizer& optimizer);
 
 // The moments of a checkpoint, whichever ranks wrote them, and the number of updates behind them. Throws
 // ConfigError where a part cannot be read.
-void restore(const StoredModel& stored, const std::vector<ParameterSpec>& specs, Optimizer& optimizer,
-             int threads);
+void restore(const checkpoint::StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
+             optim::Optimizer& optimizer, int threads);
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -4,28 +4,28 @@
 
 #include "trireme/kernels/launch.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 struct SumOfRanks {
     double bytes = 0;
 
     void check() const {}
-    Cost cost() const { return {.kernel = "copy", .bytes = bytes}; }
-    NamedTensors tensors() const { return {}; }
+    device::Cost cost() const { return {.kernel = "copy", .bytes = bytes}; }
+    kernels::NamedTensors tensors() const { return {}; }
 };
 
 // Done by whoever received the terms.
-void run(ReferenceStream& /*stream*/, const SumOfRanks& /*op*/) {}
-void run(CpuStream& /*stream*/, const SumOfRanks& /*op*/) {}
-void run(CudaStream& /*stream*/, const SumOfRanks& /*op*/) {}
+void run(device::ReferenceStream& /*stream*/, const SumOfRanks& /*op*/) {}
+void run(device::CpuStream& /*stream*/, const SumOfRanks& /*op*/) {}
+void run(device::CudaStream& /*stream*/, const SumOfRanks& /*op*/) {}
 
 }  // namespace
 
 // Of every element of its share a rank reads all holders' values and writes the sum.
-double bytes_of_sums(const GradientPlan& gradients, int rank, DType dtype) {
+double bytes_of_sums(const stage::GradientPlan& gradients, int rank, device::DType dtype) {
     double numbers = 0;
-    for (const Bucket& bucket : gradients.buckets) {
+    for (const layout::Bucket& bucket : gradients.buckets) {
         const auto holders = static_cast<double>(bucket.holders.size());
         if (holders == 1 || !std::ranges::binary_search(bucket.holders, rank)) continue;
         numbers += static_cast<double>(bucket.elements) / holders * (holders + 1);
@@ -33,8 +33,8 @@ double bytes_of_sums(const GradientPlan& gradients, int rank, DType dtype) {
     return numbers * static_cast<double>(bytes_of(dtype));
 }
 
-void charge_sums(Stream& stream, double bytes) {
-    if (stream.seconds_of && bytes > 0) launch(stream, SumOfRanks{.bytes = bytes});
+void charge_sums(device::Stream& stream, double bytes) {
+    if (stream.seconds_of && bytes > 0) kernels::launch(stream, SumOfRanks{.bytes = bytes});
 }
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -5,12 +5,12 @@
 #include "trireme/device/tensor.hpp"
 #include "trireme/stage/gradient_exchange.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 
 // Bytes that this rank reads and writes to add its share of each bucket that it holds with others.
-double bytes_of_sums(const GradientPlan& gradients, int rank, DType dtype);
+double bytes_of_sums(const stage::GradientPlan& gradients, int rank, device::DType dtype);
 
 // They take what copying as many takes, on a simulated device; by the wall they have taken their time already.
-void charge_sums(Stream& stream, double bytes);
+void charge_sums(device::Stream& stream, double bytes);
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -6,10 +6,10 @@
 #include "trireme/device/power.hpp"
 #include "trireme/records/step_outcome.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 
 double StepEnergy::meter() const {
-    const std::optional<double> joules = gpu_ == nullptr ? consumed_joules() : gpu_->joules();
+    const std::optional<double> joules = gpu_ == nullptr ? device::consumed_joules() : gpu_->joules();
     return joules.value_or(std::numeric_limits<double>::quiet_NaN());
 }
 
@@ -26,13 +26,13 @@ double StepEnergy::take() {
 }
 
 void say_state_of(RankGpu* gpu, std::span<double> own) {
-    const GpuReading state = gpu == nullptr ? GpuReading{} : gpu->state();
+    const device::GpuReading state = gpu == nullptr ? device::GpuReading{} : gpu->state();
     constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
-    own[RecordFields::watts] = state.watts.value_or(nothing);
-    own[RecordFields::clock_mhz] = state.clock_mhz.value_or(nothing);
-    own[RecordFields::memory_clock_mhz] = state.memory_clock_mhz.value_or(nothing);
-    own[RecordFields::celsius] = state.celsius.value_or(nothing);
-    own[RecordFields::used_bytes] = state.used_bytes.value_or(nothing);
+    own[records::RecordFields::watts] = state.watts.value_or(nothing);
+    own[records::RecordFields::clock_mhz] = state.clock_mhz.value_or(nothing);
+    own[records::RecordFields::memory_clock_mhz] = state.memory_clock_mhz.value_or(nothing);
+    own[records::RecordFields::celsius] = state.celsius.value_or(nothing);
+    own[records::RecordFields::used_bytes] = state.used_bytes.value_or(nothing);
 }
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -6,7 +6,7 @@
 #include "trireme/base/numbers.hpp"
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 // Before its end, for MPI to close down and for the nodes' clocks, which differ.
@@ -20,64 +20,65 @@ std::optional<double> end_of(const SlurmJob& job, double now) {
     return now + *left - reserve_of_job;
 }
 
-StopReason reason_of(int signal) {
+records::StopReason reason_of(int signal) {
     switch (signal) {
         case 0:
-            return StopReason::none;
+            return records::StopReason::none;
         case SIGINT:
-            return StopReason::interrupt;
+            return records::StopReason::interrupt;
         case SIGTERM:
-            return StopReason::terminate;
+            return records::StopReason::terminate;
         case SIGHUP:
-            return StopReason::hangup;
+            return records::StopReason::hangup;
         default:
-            return StopReason::user_signal;
+            return records::StopReason::user_signal;
     }
 }
 
 }  // namespace
 
-std::string words_of(const Stop& stop, const RunConfig& config) {
+std::string words_of(const records::Stop& stop, const config::RunConfig& config) {
     switch (stop.reason) {
-        case StopReason::none:
+        case records::StopReason::none:
             return "";
-        case StopReason::time_limit:
+        case records::StopReason::time_limit:
             return cat("--time-limit ", duration_text(config.run.time_limit), " is near");
-        case StopReason::end_of_job:
+        case records::StopReason::end_of_job:
             return cat("the end of Slurm's job ", config.job.id, " is near");
-        case StopReason::user_signal:
+        case records::StopReason::user_signal:
             return cat("SIGUSR1 came to rank ", stop.rank);
-        case StopReason::interrupt:
+        case records::StopReason::interrupt:
             return cat("SIGINT came to rank ", stop.rank);
-        case StopReason::terminate:
+        case records::StopReason::terminate:
             return cat("SIGTERM came to rank ", stop.rank);
-        case StopReason::hangup:
+        case records::StopReason::hangup:
             return cat("SIGHUP came to rank ", stop.rank);
     }
     throw BugError("a reason to stop without words");
 }
 
-Stopping::Stopping(const RunConfig& config, const StopSignals* signals)
-    : signals_(signals), end_of_job_(end_of(config.job, now_seconds())), last_(now_seconds()) {
+Stopping::Stopping(const config::RunConfig& config, const device::StopSignals* signals)
+    : signals_(signals), end_of_job_(end_of(config.job, device::now_seconds())), last_(device::now_seconds()) {
     if (config.run.time_limit > 0) end_of_limit_ = last_ + config.run.time_limit;
 }
 
-StopReason Stopping::wish(int steps_to_stop) {
-    const double now = now_seconds();
+records::StopReason Stopping::wish(int steps_to_stop) {
+    const double now = device::now_seconds();
     longest_step_ = std::max(longest_step_, now - last_);
     last_ = now;
-    const StopReason asked = reason_of(signals_ == nullptr ? 0 : signals_->received());
-    if (asked != StopReason::none) return asked;
-    if (end_of_job_ && is_time_up(*end_of_job_, steps_to_stop)) return StopReason::end_of_job;
-    if (end_of_limit_ && is_time_up(*end_of_limit_, steps_to_stop)) return StopReason::time_limit;
-    return StopReason::none;
+    const records::StopReason asked = reason_of(signals_ == nullptr ? 0 : signals_->received());
+    if (asked != records::StopReason::none) return asked;
+    if (end_of_job_ && is_time_up(*end_of_job_, steps_to_stop)) return records::StopReason::end_of_job;
+    if (end_of_limit_ && is_time_up(*end_of_limit_, steps_to_stop)) return records::StopReason::time_limit;
+    return records::StopReason::none;
 }
 
 void Stopping::saved_in(double seconds) { longest_saving_ = std::max(longest_saving_, seconds); }
 
 bool Stopping::is_time_up(double end, int steps_to_stop) const {
-    const double saving = time_is_simulated() ? longest_saving_ : std::max(least_saving, 1.5 * longest_saving_);
+    const double saving =
+        device::time_is_simulated() ? longest_saving_ : std::max(least_saving, 1.5 * longest_saving_);
     return last_ + steps_to_stop * longest_step_ + saving > end;
 }
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -15,7 +15,7 @@
 #include "trireme/comm/collectives.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -26,17 +26,17 @@ constexpr int readings = 16;  // of a clock, of which the quickest counts
 
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-Tensor number_at(double& number) { return {&number, DType::f64, 1, 1, 1}; }
+device::Tensor number_at(double& number) { return {&number, device::DType::f64, 1, 1, 1}; }
 
-void send(Communicator& group, Tensor tensor, int peer) {
+void send(comm::Communicator& group, device::Tensor tensor, int peer) {
     group.wait(std::array{group.start_send(tensor, peer)});
 }
-void receive(Communicator& group, Tensor tensor, int peer) {
+void receive(comm::Communicator& group, device::Tensor tensor, int peer) {
     group.wait(std::array{group.start_receive(tensor, peer)});
 }
 
 // Rank 0 says its time whenever somebody asks; one rank after the other.
-void tell_time(Communicator& control, const std::function<double()>& now) {
+void tell_time(comm::Communicator& control, const std::function<double()>& now) {
     for (int peer = 1; peer < control.size(); ++peer) {
         for (int r = 0; r < readings; ++r) {
             double time = 0;
@@ -47,7 +47,7 @@ void tell_time(Communicator& control, const std::function<double()>& now) {
     }
 }
 
-ClockReading ask_time(Communicator& control, const std::function<double()>& now) {
+ClockReading ask_time(comm::Communicator& control, const std::function<double()>& now) {
     ClockReading best{.round_trip = std::numeric_limits<double>::infinity()};
     for (int r = 0; r < readings; ++r) {
         double time = 0;
@@ -65,11 +65,11 @@ ClockReading ask_time(Communicator& control, const std::function<double()>& now)
 std::vector<std::int32_t> letters_for(std::size_t bytes) {
     return std::vector<std::int32_t>(std::max<std::size_t>(1, (bytes + 3) / 4));
 }
-Tensor tensor_of(std::vector<std::int32_t>& letters) {
-    return {letters.data(), DType::i32, 1, letters.size(), letters.size()};
+device::Tensor tensor_of(std::vector<std::int32_t>& letters) {
+    return {letters.data(), device::DType::i32, 1, letters.size(), letters.size()};
 }
 
-void send_text(Communicator& control, const std::string& text) {
+void send_text(comm::Communicator& control, const std::string& text) {
     auto bytes = static_cast<double>(text.size());
     std::vector<std::int32_t> letters = letters_for(text.size());
     std::memcpy(letters.data(), text.data(), text.size());
@@ -77,7 +77,7 @@ void send_text(Communicator& control, const std::string& text) {
     send(control, tensor_of(letters), writer);
 }
 
-std::string receive_text(Communicator& control, int peer) {
+std::string receive_text(comm::Communicator& control, int peer) {
     double bytes = 0;
     receive(control, number_at(bytes), peer);
     std::vector<std::int32_t> letters = letters_for(static_cast<std::size_t>(bytes));
@@ -90,38 +90,38 @@ std::string name_event(const char* what, int rank, int lane, const Json& argumen
 }
 
 // The instruction that an event is: "2F0", not "wait for 2RECV_F0", and not "STEP2", which has no micro-batch.
-std::optional<Instruction> instruction_of(const TraceEvent& event) {
+std::optional<schedule::Instruction> instruction_of(const device::TraceEvent& event) {
     if (event.micro_batch < 0 || event.name.find(' ') != std::string::npos) return std::nullopt;
-    return parse_instruction(event.name, "a traced event");
+    return schedule::parse_instruction(event.name, "a traced event");
 }
 
 // A name of Chrome's palette. Perfetto chooses by the name of the event without its numbers: by the kind of
 // pass, too.
-const char* colour_of(const TraceEvent& event) {
+const char* colour_of(const device::TraceEvent& event) {
     if (event.name.rfind("wait", 0) == 0) return "grey";
-    const std::optional<Instruction> instruction = instruction_of(event);
+    const std::optional<schedule::Instruction> instruction = instruction_of(event);
     if (!instruction) return "generic_work";
     switch (instruction->op) {
-        case Op::forward:
+        case schedule::Op::forward:
             return "thread_state_running";
-        case Op::backward:
-        case Op::backward_input:
+        case schedule::Op::backward:
+        case schedule::Op::backward_input:
             return "rail_response";
-        case Op::backward_weight:
+        case schedule::Op::backward_weight:
             return "rail_animation";
-        case Op::send_forward:
-        case Op::receive_forward:
-        case Op::send_backward:
-        case Op::receive_backward:
-        case Op::reduce:
-        case Op::step:
-        case Op::validate:
+        case schedule::Op::send_forward:
+        case schedule::Op::receive_forward:
+        case schedule::Op::send_backward:
+        case schedule::Op::receive_backward:
+        case schedule::Op::reduce:
+        case schedule::Op::step:
+        case schedule::Op::validate:
             return "generic_work";
     }
     throw BugError("an instruction without a colour");
 }
 
-std::string json_of(const TraceEvent& event, int rank, const ClockLine& line) {
+std::string json_of(const device::TraceEvent& event, int rank, const ClockLine& line) {
     constexpr double micro = 1e6;
     std::string arguments = fmt::format("\"step\":{}", event.step);
     if (event.stage >= 0) arguments += fmt::format(",\"stage\":{}", event.stage);
@@ -135,7 +135,7 @@ std::string json_of(const TraceEvent& event, int rank, const ClockLine& line) {
         arguments);
 }
 
-std::string json_of(const TraceMemory& memory, int rank, const ClockLine& line) {
+std::string json_of(const device::TraceMemory& memory, int rank, const ClockLine& line) {
     return fmt::format(R"({{"name":"memory","ph":"C","ts":{:.3f},"pid":{},"args":{{"MB":{:.1f}}}}})",
                        1e6 * line(memory.at), rank, 1e-6 * static_cast<double>(memory.bytes));
 }
@@ -151,41 +151,42 @@ struct Crossing {
 
 // The message that an instruction sends, receives or reads; nothing if it does none of these, or reads the
 // corpus.
-std::optional<Crossing> crossing_of(const TraceEvent& event, const Instruction& instruction) {
+std::optional<Crossing> crossing_of(const device::TraceEvent& event, const schedule::Instruction& instruction) {
     const auto at = [&](int lower_stage, bool is_forward) {
         return Crossing{event.step, event.micro_batch, lower_stage, is_forward};
     };
     switch (instruction.op) {
-        case Op::send_forward:
+        case schedule::Op::send_forward:
             return at(instruction.stage, true);
-        case Op::forward:
-        case Op::receive_forward:
+        case schedule::Op::forward:
+        case schedule::Op::receive_forward:
             return at(instruction.stage - 1, true);
-        case Op::send_backward:
+        case schedule::Op::send_backward:
             return at(instruction.stage - 1, false);
-        case Op::backward:
-        case Op::backward_input:
-        case Op::receive_backward:
+        case schedule::Op::backward:
+        case schedule::Op::backward_input:
+        case schedule::Op::receive_backward:
             return at(instruction.stage, false);
-        case Op::backward_weight:
-        case Op::reduce:
-        case Op::step:
-        case Op::validate:
+        case schedule::Op::backward_weight:
+        case schedule::Op::reduce:
+        case schedule::Op::step:
+        case schedule::Op::validate:
             return std::nullopt;
     }
     throw BugError("an instruction of an unknown kind");
 }
 
 // Arrows begin at sends and end at the passes that read what was received: a receive is posted long before.
-std::string arrows_of(const std::vector<TraceEvent>& events, int rank, int place, const ClockLine& line) {
+std::string arrows_of(const std::vector<device::TraceEvent>& events, int rank, int place,
+                      const ClockLine& line) {
     std::set<Crossing> received;
     std::string text;
-    for (const TraceEvent& event : events) {
-        const std::optional<Instruction> instruction = instruction_of(event);
+    for (const device::TraceEvent& event : events) {
+        const std::optional<schedule::Instruction> instruction = instruction_of(event);
         if (instruction && is_receive(instruction->op)) received.insert(*crossing_of(event, *instruction));
     }
-    for (const TraceEvent& event : events) {
-        const std::optional<Instruction> instruction = instruction_of(event);
+    for (const device::TraceEvent& event : events) {
+        const std::optional<schedule::Instruction> instruction = instruction_of(event);
         const std::optional<Crossing> crossing = instruction ? crossing_of(event, *instruction) : std::nullopt;
         if (!crossing || is_receive(instruction->op)) continue;
         const bool begins = is_send(instruction->op);
@@ -203,10 +204,10 @@ std::string arrows_of(const std::vector<TraceEvent>& events, int rank, int place
 }
 
 // What a prediction needs of a plan, beside what its instructions cost.
-Json json_of(const Plan& plan, std::size_t step) {
-    const PipelineShape& shape = plan.training.shape;
+Json json_of(const plan::Plan& plan, std::size_t step) {
+    const schedule::PipelineShape& shape = plan.training.shape;
     Json teams = Json::array();
-    for (const Team& team : plan.teams) teams.push_back(team.ranks);
+    for (const layout::Team& team : plan.teams) teams.push_back(team.ranks);
     Json json{{"step", step},
               {"plan", hash_of(plan)},
               {"schedule", plan.schedule},
@@ -222,7 +223,7 @@ Json json_of(const Plan& plan, std::size_t step) {
 }
 
 // A decision changes nothing else.
-bool are_alike(const Plan& a, const Plan& b) {
+bool are_alike(const plan::Plan& a, const plan::Plan& b) {
     return a.layout == b.layout && a.schedule == b.schedule && a.micro_batches() == b.micro_batches();
 }
 
@@ -233,14 +234,14 @@ fs::path path_in(const fs::path& folder, std::size_t first_step) {
 
 }  // namespace
 
-void check_traced_steps(TracedSteps traced, std::size_t steps) {
+void check_traced_steps(device::TracedSteps traced, std::size_t steps) {
     if (traced.last == 0 || traced.first <= steps) return;
     throw ConfigError(cat("--trace ", traced.first, ":", traced.last, " begins after the last of ", steps,
                           " steps; trace earlier ones"));
 }
 
-ClockReading read_clock(Communicator& control, const std::function<double()>& now) {
-    if (time_is_simulated()) return {.at = now()};  // all ranks have one clock
+ClockReading read_clock(comm::Communicator& control, const std::function<double()>& now) {
+    if (device::time_is_simulated()) return {.at = now()};  // all ranks have one clock
     if (control.rank() != writer) return ask_time(control, now);
     tell_time(control, now);
     return {.at = now()};
@@ -251,26 +252,27 @@ double ClockLine::operator()(double time) const {
     return time - (first.ahead + between * (last.ahead - first.ahead)) - origin;
 }
 
-std::string json_of(const Trace& trace, int rank, int place, const std::string& host, const ClockLine& line) {
+std::string json_of(const device::Trace& trace, int rank, int place, const std::string& host,
+                    const ClockLine& line) {
     std::string text = name_event("process_name", rank, 0,
                                   {{"name", cat("rank ", rank, " (", host, ")")},
                                    {"clock_ahead_s", {line.first.ahead, line.last.ahead}},
                                    {"round_trip_s", {line.first.round_trip, line.last.round_trip}},
                                    {"left_out", trace.left_out()}});
     text += ",\n" + name_event("process_sort_index", rank, 0, {{"sort_index", rank}});
-    for (std::size_t lane = 0; lane < trace_lanes; ++lane) {
+    for (std::size_t lane = 0; lane < device::trace_lanes; ++lane) {
         const auto number = static_cast<int>(lane);
-        const char* const name = name_of(static_cast<TraceLane>(lane));
+        const char* const name = name_of(static_cast<device::TraceLane>(lane));
         text += ",\n" + name_event("thread_name", rank, number, {{"name", name}});
         text += ",\n" + name_event("thread_sort_index", rank, number, {{"sort_index", number}});
     }
-    const std::vector<TraceEvent> events = trace.events();
-    for (const TraceEvent& event : events) text += ",\n" + json_of(event, rank, line);
-    for (const TraceMemory& memory : trace.memory()) text += ",\n" + json_of(memory, rank, line);
+    const std::vector<device::TraceEvent> events = trace.events();
+    for (const device::TraceEvent& event : events) text += ",\n" + json_of(event, rank, line);
+    for (const device::TraceMemory& memory : trace.memory()) text += ",\n" + json_of(memory, rank, line);
     return text + arrows_of(events, rank, place, line);
 }
 
-Tracing::Tracing(TracedSteps steps, Communicator& control) : control_(control), trace_(steps) {
+Tracing::Tracing(device::TracedSteps steps, comm::Communicator& control) : control_(control), trace_(steps) {
     if (steps.last == 0) return;
     first_ = read_clock(control);
     origin_ = gather_all(control, std::array{first_.at}).front();
@@ -283,7 +285,7 @@ void Tracing::begin_step(std::size_t step, std::size_t in_stretch) {
     traced_.last = step;
 }
 
-void Tracing::made_with(const Plan& plan) {
+void Tracing::made_with(const plan::Plan& plan) {
     if (!trace_.is_on()) return;
     if (const int team = plan.team_of(control_.rank()); team >= 0) {
         const std::vector<int>& ranks = plan.teams[static_cast<std::size_t>(team)].ranks;
@@ -299,7 +301,7 @@ std::string Tracing::head() const {
     std::string plans;
     for (const std::string& plan : plans_) plans += (plans.empty() ? "" : ",\n") + plan;
     return cat("{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"clock\":\"",
-               time_is_simulated() ? "simulated" : "wall", "\",\"first_step\":", traced_.first,
+               device::time_is_simulated() ? "simulated" : "wall", "\",\"first_step\":", traced_.first,
                ",\"last_step\":", traced_.last, ",\n\"plans\":[", plans, "]},\n\"traceEvents\":[\n");
 }
 
@@ -308,7 +310,7 @@ void Tracing::write(const fs::path& folder, const std::string& host) {
     const ClockLine line{.first = first_, .last = read_clock(control_), .origin = origin_};
     const std::string own = json_of(trace_, control_.rank(), place_, host, line);
     if (control_.rank() != writer) return send_text(control_, own);
-    PartialFile file(path_in(folder, traced_.first));
+    archive::PartialFile file(path_in(folder, traced_.first));
     std::ofstream out(file.partial_path(), std::ios::binary);
     out << head() << own;
     for (int peer = 0; peer < control_.size(); ++peer) {
@@ -319,4 +321,4 @@ void Tracing::write(const fs::path& folder, const std::string& host) {
     file.keep(static_cast<std::uint64_t>(out.tellp()));
 }
 
-}  // namespace trireme
+}  // namespace trireme::rank

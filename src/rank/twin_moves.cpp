@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 // A part of the state; the twins are free for the next one behind it.
-void move_part(const TwinMove& move, const std::vector<BoxInMemory>& from, const std::vector<BoxInMemory>& to,
-               DType dtype, const TwinRoad& road) {
-    const std::vector<BoxInMemory> twin = boxes_of_twin(move, road.node, dtype, road.memory.data());
+void move_part(const mover::TwinMove& move, const std::vector<mover::BoxInMemory>& from,
+               const std::vector<mover::BoxInMemory>& to, device::DType dtype, const TwinRoad& road) {
+    const std::vector<mover::BoxInMemory> twin = boxes_of_twin(move, road.node, dtype, road.memory.data());
     carry_out(move.out, from, twin, dtype, road.group);
     carry_out(move.stay, from, to, dtype, road.group);
     road.memory.settle();
@@ -23,15 +23,15 @@ std::size_t TwinMoves::most_elements_at(int node) const {
     return std::max(values.elements_at(node), moments.elements_at(node));
 }
 
-TwinMoves twin_moves(const Plan& from, const GradientPlan& held, const Plan& to, const GradientPlan& to_hold,
-                     const MoveRules& rules) {
+TwinMoves twin_moves(const plan::Plan& from, const stage::GradientPlan& held, const plan::Plan& to,
+                     const stage::GradientPlan& to_hold, const mover::MoveRules& rules) {
     return {
         .values = plan_twin_move(held.tensors, to_hold.tensors, rules),
         .moments = plan_twin_move(updated_tensors(from, held), updated_tensors(to, to_hold), rules),
     };
 }
 
-void move_state_by_twins(RankState from, const StatePlace& to, const TwinMoves& moves, DType dtype,
+void move_state_by_twins(RankState from, const StatePlace& to, const TwinMoves& moves, device::DType dtype,
                          const TwinRoad& road) {
     road.memory.take(moves.most_elements_at(road.node) * bytes_of(wide_of(dtype)));
     for (std::size_t left = take_over_updates(from, to, road.group); left-- > 0;) {
@@ -42,4 +42,4 @@ void move_state_by_twins(RankState from, const StatePlace& to, const TwinMoves& 
     road.memory.give_back();
 }
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -10,25 +10,27 @@
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 constexpr double seconds_between_looks = 0.1;
 
 template <class Note>
-Tensor view_of(Note& note) {
+device::Tensor view_of(Note& note) {
     constexpr std::size_t words = sizeof(Note) / sizeof(std::int32_t);
     static_assert(words * sizeof(std::int32_t) == sizeof(Note));
-    return {&note, DType::i32, 1, words, words};
+    return {&note, device::DType::i32, 1, words, words};
 }
 
 }  // namespace
 
-Watchdog::Watchdog(const Session& session, double stall_seconds)
-    : Watchdog(time_is_simulated() ? nullptr : session.all_ranks("watchdog", {.stall_seconds = stall_seconds}),
+Watchdog::Watchdog(const comm::Session& session, double stall_seconds)
+    : Watchdog(device::time_is_simulated() ? nullptr
+                                           : session.all_ranks("watchdog", {.stall_seconds = stall_seconds}),
                session.host(), {.stall = stall_seconds}) {}
 
-Watchdog::Watchdog(std::unique_ptr<Communicator> group, const std::string& host, const WatchdogSeconds& seconds)
+Watchdog::Watchdog(std::unique_ptr<comm::Communicator> group, const std::string& host,
+                   const WatchdogSeconds& seconds)
     : seconds_(seconds), group_(std::move(group)) {
     if (!group_) return;
     seconds_.answer = std::max(seconds_.answer, seconds_.stall / 2);
@@ -38,14 +40,14 @@ Watchdog::Watchdog(std::unique_ptr<Communicator> group, const std::string& host,
     }
 }
 
-Patience Watchdog::patience() const {
+device::Patience Watchdog::patience() const {
     return {.stall_seconds = seconds_.stall,
             .lookout = group_ ? &lookout_ : nullptr,
             .meanwhile = group_ ? postman_.meanwhile() : nullptr};
 }
 
 void Watchdog::look(double seconds_waited) {
-    const double now = now_seconds();
+    const double now = device::now_seconds();
     const double passed = now - last_look_;
     if (passed < seconds_between_looks) return;
     last_look_ = now;
@@ -99,7 +101,8 @@ void Watchdog::send(const Note& note, const std::vector<int>& peers) {
 
 void Watchdog::drop_sent() {
     for (Dispatch& dispatch : sent_) {
-        std::erase_if(dispatch.tickets, [&](Communicator::Ticket ticket) { return group_->is_done(ticket); });
+        std::erase_if(dispatch.tickets,
+                      [&](comm::Communicator::Ticket ticket) { return group_->is_done(ticket); });
     }
     std::erase_if(sent_, [](const Dispatch& dispatch) { return dispatch.tickets.empty(); });
 }
@@ -111,7 +114,7 @@ void Watchdog::listen(double seconds, std::size_t enough) {
         return another_speaks_ || lines_.size() >= enough;
     };
     try {
-        wait_until(has_heard, {.stall_seconds = seconds}, [] { return "the other ranks' lines"; });
+        device::wait_until(has_heard, {.stall_seconds = seconds}, [] { return "the other ranks' lines"; });
     } catch (const ResourceError&) {  // the stall is the answer: some ranks do not
     }
 }
@@ -155,4 +158,4 @@ std::string Watchdog::block() const {
     return text;
 }
 
-}  // namespace trireme
+}  // namespace trireme::rank

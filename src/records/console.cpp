@@ -15,7 +15,7 @@
 #include "trireme/setup/batch_advice.hpp"
 #include "trireme/setup/slow_ranks.hpp"
 
-namespace trireme {
+namespace trireme::records {
 namespace {
 
 std::string megabytes(std::size_t bytes) { return fmt::format("{:.1f}", static_cast<double>(bytes) * 1e-6); }
@@ -27,7 +27,7 @@ std::string duration(double seconds) {
     return fmt::format("{}s", whole);
 }
 
-std::string model_line(const ModelConfig& model, std::size_t parameters) {
+std::string model_line(const model::ModelConfig& model, std::size_t parameters) {
     const std::string heads = model.key_groups() == model.heads
                                   ? fmt::format("{} heads", model.heads)
                                   : fmt::format("{} heads in {} groups", model.heads, model.key_groups());
@@ -45,7 +45,7 @@ std::string model_line(const ModelConfig& model, std::size_t parameters) {
 }
 
 // What a stored model gave and what it did not.
-std::string init_line(const Job& job) {
+std::string init_line(const setup::Job& job) {
     if (!job.stored) return {};
     if (job.resumes) {
         std::string lines = "resume    " + job.stored->place();
@@ -56,7 +56,7 @@ std::string init_line(const Job& job) {
         if (!job.rate_change.empty()) lines += "\nresume    " + job.rate_change;
         return lines + "\n";
     }
-    const LoadReport report = check_fit(*job.stored, unique_parameters(build_layers(job.model)));
+    const checkpoint::LoadReport report = check_fit(*job.stored, unique_parameters(build_layers(job.model)));
     std::string line = "init      " + job.stored->place();
     if (!report.missing.empty()) {
         line += fmt::format("; {} parameters of the head are new ({}, ...)", report.missing.size(),
@@ -69,14 +69,14 @@ std::string init_line(const Job& job) {
     return line + "\n";
 }
 
-std::string corpus_line(const Job& job) {
+std::string corpus_line(const setup::Job& job) {
     if (!job.corpus) {
         return fmt::format("samples   made up, of {} tokens, and nothing is computed\n",
                            with_commas(job.samples.longest));
     }
-    const CorpusInfo& corpus = job.corpus->info();
+    const data::CorpusInfo& corpus = job.corpus->info();
     const std::string holds =
-        corpus.kind == RowKind::image
+        corpus.kind == data::RowKind::image
             ? fmt::format("{} images in {} classes", with_commas(corpus.rows), corpus.classes)
             : fmt::format("{} rows, {} tokens ({})", with_commas(corpus.rows), with_commas(corpus.tokens),
                           corpus.tokenizer_name);
@@ -86,10 +86,10 @@ std::string corpus_line(const Job& job) {
 }
 
 // "2 stages x 2 replicas x 1 tensor rank" of a grid; of another layout, how many replicas each stage has.
-std::string layout_line(const Plan& plan, std::size_t ranks) {
-    const Layout& layout = plan.layout;
+std::string layout_line(const plan::Plan& plan, std::size_t ranks) {
+    const layout::Layout& layout = plan.layout;
     std::string replicas;
-    for (const StageLayout& stage : layout.stages) {
+    for (const layout::StageLayout& stage : layout.stages) {
         replicas += fmt::format("{}{}", replicas.empty() ? "" : ",", stage.replicas.size());
     }
     return fmt::format("layout    {}: {}, replicas {}, tensor ranks {}, schedule {}\n", counted(ranks, "rank"),
@@ -106,7 +106,8 @@ std::string cores_line(const Manifest& manifest) {
         sharers[{manifest.hosts[rank], manifest.cores[rank]}].push_back(static_cast<int>(rank));
     std::vector<std::string> words;
     for (const auto& [place, ranks] : sharers)
-        words.push_back(fmt::format("{} for {} on {}", place.second, text_of_ranks(ranks), place.first));
+        words.push_back(
+            fmt::format("{} for {} on {}", place.second, layout::text_of_ranks(ranks), place.first));
     if (words.empty()) return "";
     const std::size_t more = words.size() - std::min(words.size(), most_named);
     words.resize(words.size() - more);
@@ -114,7 +115,7 @@ std::string cores_line(const Manifest& manifest) {
 }
 
 // The unit is GB, or MB if the fullest rank holds less than one GB.
-std::string memory_line(const RankMemory& memory) {
+std::string memory_line(const setup::RankMemory& memory) {
     const bool is_small = memory.total() < 1'000'000'000;
     const auto in_unit = [&](std::size_t bytes) {
         return fmt::format("{:.1f}", static_cast<double>(bytes) * (is_small ? 1e-6 : 1e-9));
@@ -149,14 +150,14 @@ std::string energy_line(const Figures& f, double joules) {
 }
 
 // Describes a change of plan: the products that ranks share, or the bytes that moved.
-std::string what_changes(const Decision& decision, const PlanChange& change) {
+std::string what_changes(const plan::Decision& decision, const PlanChange& change) {
     const std::vector<std::string> changes = sharing_words(decision);
     if (!changes.empty()) return fmt::format("{}", fmt::join(changes, "; "));
     if (change.moved_bytes + change.kept_bytes == 0) return "every rank computes all of its products again";
     return fmt::format("{} MB moved in {:.3f} s", megabytes(change.moved_bytes), change.seconds);
 }
 
-std::string device_of(const Job& job, const Manifest& manifest, int rank) {
+std::string device_of(const setup::Job& job, const Manifest& manifest, int rank) {
     return job.devices ? job.devices->of(rank).name : manifest.device;
 }
 
@@ -168,9 +169,9 @@ std::string verdict_of(const Figures& f) {
 
 // A rank that was slow counts as slow until it is as fast as others, and is called so only beyond the
 // threshold.
-std::string words_of(const SlownessChange& change) {
+std::string words_of(const policy::SlownessChange& change) {
     if (change.factor == 1) return "is as fast as others again";
-    if (change.factor <= SlownessRules{}.slow)
+    if (change.factor <= policy::SlownessRules{}.slow)
         return fmt::format("is nearly as fast as others again: it takes {:.2f} times as long", change.factor);
     return fmt::format("is slow: {:.1f} times as long as others", change.factor);
 }
@@ -183,15 +184,15 @@ const char* remark_on(const StepOutcome& outcome) {
 
 }  // namespace
 
-Console::Console(std::ostream& out, const Job& job) : out_(out), job_(job) {}
+Console::Console(std::ostream& out, const setup::Job& job) : out_(out), job_(job) {}
 
-void Console::introduce(const Manifest& manifest, const Plan& plan, const std::string& origin,
-                        const RankMemory& memory, const std::string& run_dir) {
+void Console::introduce(const Manifest& manifest, const plan::Plan& plan, const std::string& origin,
+                        const setup::RankMemory& memory, const std::string& run_dir) {
     if (job_.config.run.quiet) return;
     out_ << model_line(job_.model, manifest.parameters) << init_line(job_) << corpus_line(job_);
     if (!origin.empty()) out_ << "plan      " << origin << '\n';
     out_ << layout_line(plan, manifest.hosts.size());
-    const std::string warning = idle_warning(job_.config, plan, static_cast<int>(manifest.hosts.size()));
+    const std::string warning = setup::idle_warning(job_.config, plan, static_cast<int>(manifest.hosts.size()));
     if (!warning.empty()) out_ << "warning   " << warning << '\n';
     const char* const note =
         job_.config.run.is_batch_raised ? " (--batch is not set: one for each micro-batch)" : "";
@@ -202,7 +203,7 @@ void Console::introduce(const Manifest& manifest, const Plan& plan, const std::s
     if (!manifest.gpu_messages.empty()) out_ << "messages  " << manifest.gpu_messages << '\n';
     if (!manifest.kernel_times.empty()) out_ << "kernels   as measured, " << manifest.kernel_times << '\n';
     out_ << cores_line(manifest) << memory_line(memory);
-    if (!manifest.slow.empty()) out_ << "slow      on purpose: " << words_of(manifest.slow) << '\n';
+    if (!manifest.slow.empty()) out_ << "slow      on purpose: " << setup::words_of(manifest.slow) << '\n';
     if (!run_dir.empty()) out_ << "run       " << run_dir << '\n';
     flush();
 }
@@ -212,12 +213,13 @@ void Console::remarks(const std::vector<std::string>& remarks) {
     flush();
 }
 
-void Console::step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops) {
+void Console::step(std::size_t step, const StepOutcome& outcome, const setup::ModelFlops& flops,
+                   double peak_flops) {
     seconds_ += outcome.seconds;
     ++steps_;
     const bool is_due = (step + 1) % job_.config.run.log_every == 0 || step + 1 == job_.steps;
     if (job_.config.run.quiet) return;
-    if (job_.config.run.on_nan == OnNan::skip && !outcome.non_finite.empty()) {
+    if (job_.config.run.on_nan == config::OnNan::skip && !outcome.non_finite.empty()) {
         out_ << fmt::format("step {:>5}/{}  {}\n", step + 1, job_.steps, outcome.non_finite);
         flush();
     }
@@ -264,7 +266,7 @@ void Console::waited_to_save(const SaveWait& wait) {
     flush();
 }
 
-void Console::slowness(std::size_t step, const SlownessChange& change, const Manifest& manifest) {
+void Console::slowness(std::size_t step, const policy::SlownessChange& change, const Manifest& manifest) {
     if (job_.config.run.quiet) return;
     const std::string& host = manifest.hosts.at(static_cast<std::size_t>(change.rank));
     out_ << fmt::format("step {:>5}/{}  rank {} on {}, {}, {}\n", step + 1, job_.steps, change.rank, host,
@@ -278,7 +280,7 @@ void Console::no_change(std::size_t step, const std::string& why) {
     flush();
 }
 
-void Console::change_of_plan(const Decision& decision, const PlanChange& change) {
+void Console::change_of_plan(const plan::Decision& decision, const PlanChange& change) {
     if (job_.config.run.quiet) return;
     out_ << fmt::format("step {:>5}/{}  plan {} -> {}{}: {}\n", decision.step, job_.steps, change.from,
                         change.to, decision.reason.empty() ? "" : " (" + decision.reason + ")",
@@ -344,4 +346,4 @@ void Console::flush() {
                  "its records to the run directory\n";
 }
 
-}  // namespace trireme
+}  // namespace trireme::records

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace trireme {
+namespace trireme::records {
 
 std::string describe(const Evaluation& e) {
     std::string text = fmt::format("loss {:.4f}", e.loss);
@@ -17,4 +17,4 @@ std::string describe(const Evaluation& e) {
 
 double Evaluation::perplexity() const { return std::exp(loss); }
 
-}  // namespace trireme
+}  // namespace trireme::records

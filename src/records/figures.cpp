@@ -9,7 +9,7 @@
 #include "trireme/base/numbers.hpp"
 #include "trireme/model/model.hpp"
 
-namespace trireme {
+namespace trireme::records {
 namespace {
 
 double mean_of_last(const std::vector<double>& values, std::size_t count) {
@@ -53,7 +53,7 @@ std::string remark_on_memory(std::size_t grown_bytes, std::size_t predicted_byte
         grown * 1e-6, (grown - predicted) * 1e-6);
 }
 
-BubbleParts parts_of_bubble(double seconds, double compute_seconds, const RankWaits& waits) {
+BubbleParts parts_of_bubble(double seconds, double compute_seconds, const plan::RankWaits& waits) {
     BubbleParts parts{.schedule = waits.pipeline / seconds,
                       .wait_tensor = waits.tensor / seconds,
                       .wait_data = waits.data / seconds};
@@ -67,7 +67,7 @@ std::optional<double> Figures::joules() const {
     return std::accumulate(joules_of_ranks.begin(), joules_of_ranks.end(), 0.0);
 }
 
-FigureSum::FigureSum(const ModelFlops& flops, double peak_flops, int ranks, double bubble_limit)
+FigureSum::FigureSum(const setup::ModelFlops& flops, double peak_flops, int ranks, double bubble_limit)
     : flops_(flops), bubble_limit_(bubble_limit) {
     figures_.peak_flops = peak_flops;
     figures_.ranks = ranks;
@@ -152,12 +152,12 @@ Figures FigureSum::finish(const std::optional<Evaluation>& validation) const {
     return figures;
 }
 
-void FigureSum::go_on_from(const EarlierSteps& earlier) {
+void FigureSum::go_on_from(const setup::EarlierSteps& earlier) {
     earlier_ = earlier;
     left_out_sums_ = earlier.left_out;
 }
 
-EarlierSteps FigureSum::so_far() const {
+setup::EarlierSteps FigureSum::so_far() const {
     return {.count = earlier_.count + figures_.steps, .first_loss = first_loss(), .left_out = left_out_sums_};
 }
 
@@ -184,4 +184,4 @@ Figures FigureSum::finish_invalid(const std::string& complaint) const {
     return figures;
 }
 
-}  // namespace trireme
+}  // namespace trireme::records

@@ -8,7 +8,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/json_text.hpp"
 
-namespace trireme {
+namespace trireme::records {
 namespace {
 
 namespace fs = std::filesystem;
@@ -82,7 +82,7 @@ fs::path put_aside(const fs::path& path) {
 }
 
 void rewrite(const fs::path& path, const Lines& lines) {
-    PartialFile file(path);
+    archive::PartialFile file(path);
     std::ofstream out(file.partial_path(), std::ios::binary);
     for (const std::string& line : lines.kept) out << line << '\n';
     out.close();
@@ -118,4 +118,4 @@ std::vector<std::string> keep_records(const fs::path& path, std::size_t step) {
     return remarks;
 }
 
-}  // namespace trireme
+}  // namespace trireme::records

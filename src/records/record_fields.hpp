@@ -8,24 +8,24 @@
 
 #include "trireme/records/run_records.hpp"
 
-namespace trireme {
+namespace trireme::records {
 
 template <class Type, class Record>
 concept As = std::same_as<std::remove_const_t<Type>, Record>;
 
 // The file of a trace says the rest by itself. A turn or a random choice stands in place of the rank's number.
-void visit_fields(auto& visit, As<SlowRank> auto& slow) {
+void visit_fields(auto& visit, As<config::SlowRank> auto& slow) {
     visit("trace", slow.trace);
     if (!slow.trace.empty()) return;
-    visit.word("rank", slow.choice, SlowChoice::turn, "turn");
-    visit.word("rank", slow.choice, SlowChoice::random, "random");
-    if (slow.choice == SlowChoice::named) visit("rank", slow.rank);
+    visit.word("rank", slow.choice, config::SlowChoice::turn, "turn");
+    visit.word("rank", slow.choice, config::SlowChoice::random, "random");
+    if (slow.choice == config::SlowChoice::named) visit("rank", slow.rank);
     visit("factor", slow.factor);
     visit("highest_factor", slow.highest_factor);
     visit("first_step", slow.first_step);
     visit("last_step", slow.last_step);
     visit("every", slow.every);
-    visit.word("on", slow.on, SlowKernels::products, "products");
+    visit.word("on", slow.on, config::SlowKernels::products, "products");
 }
 
 void visit_fields(auto& visit, As<Manifest> auto& manifest) {
@@ -118,4 +118,4 @@ void visit_fields(auto& visit, As<EarlyEnd> auto& end) {
     visit("because", end.because);
 }
 
-}  // namespace trireme
+}  // namespace trireme::records

@@ -17,7 +17,7 @@
 #include "trireme/checkpoint/stored_model.hpp"
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::records {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -47,12 +47,12 @@ std::string text_of(const Json& json, int indent = -1) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-const char* clock_name() { return time_is_simulated() ? "simulated" : "wall"; }
+const char* clock_name() { return device::time_is_simulated() ? "simulated" : "wall"; }
 
-RankLists lists_by_rank(const std::vector<RankTimes>& ranks) {
+RankLists lists_by_rank(const std::vector<plan::RankTimes>& ranks) {
     RankLists lists;
     if (ranks.size() < 2) return lists;
-    for (const RankTimes& times : ranks) {
+    for (const plan::RankTimes& times : ranks) {
         lists.compute_s.push_back(times.busy());
         lists.products_s.push_back(times.products);
         lists.wait_s.push_back(times.waits.sum());
@@ -63,7 +63,7 @@ RankLists lists_by_rank(const std::vector<RankTimes>& ranks) {
     return lists;
 }
 
-StepLine describe_step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops,
+StepLine describe_step(std::size_t step, const StepOutcome& outcome, const setup::ModelFlops& flops,
                        double peak_flops) {
     const double available = outcome.seconds * peak_flops;
     const BubbleParts parts = parts_of_bubble(outcome.seconds, outcome.compute_seconds, outcome.waits);
@@ -250,20 +250,20 @@ void RunDirectory::write_manifest(const Manifest& manifest) {
     write_file("manifest.json", text_of(to_json(manifest), 2));
 }
 
-void RunDirectory::add_step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops,
+void RunDirectory::add_step(std::size_t step, const StepOutcome& outcome, const setup::ModelFlops& flops,
                             double peak_flops) {
     StepLine line = describe_step(step, outcome, flops, peak_flops);
     line.plan = plan_;
     add_line(steps_, "steps.jsonl", text_of(to_json(line)));
 }
 
-void RunDirectory::add_decision(const Decision& decision) {
+void RunDirectory::add_decision(const plan::Decision& decision) {
     add_to_decisions(json_of(decision));
     plan_ = decision.to;
 }
 
 void RunDirectory::add_no_change(std::size_t step, const std::string& why) {
-    add_to_decisions(json_of_no_change(step, why));
+    add_to_decisions(plan::json_of_no_change(step, why));
 }
 
 void RunDirectory::add_to_decisions(const std::string& line) {
@@ -293,7 +293,7 @@ void RunDirectory::write_file(const char* name, const std::string& text) const {
     if (!fs::is_directory(path_))
         throw ResourceError(cat("the run directory ", path_.string(), " is gone, and ", name,
                                 " cannot be written; was it removed during the run?"));
-    PartialFile file(path);
+    archive::PartialFile file(path);
     std::ofstream out(file.partial_path());
     out << text << std::flush;
     if (!out) throw ResourceError(cat(path.string(), " could not be written; is the disk full?"));
@@ -309,7 +309,7 @@ void refuse_used(const fs::path& path) {
     std::error_code error;
     const auto size = fs::file_size(path / "steps.jsonl", error);
     if (path.empty() || error || size == 0) return;
-    const bool can_go_on = newest_checkpoint(path / checkpoints_folder).has_value();
+    const bool can_go_on = checkpoint::newest_checkpoint(path / checkpoint::checkpoints_folder).has_value();
     throw ConfigError(cat("the run directory ", path.string(), " already holds the steps of an earlier run; ",
                           can_go_on ? "continue that run with --resume auto, or " : "",
                           "choose another --run-dir"));
@@ -334,11 +334,11 @@ fs::path chosen_run_directory(const std::string& wished, const std::string& mode
     return wished.empty() ? make_default_run_directory(model) : fs::path(wished);
 }
 
-std::unique_ptr<RunDirectory> open_run_directory(const RunConfig& config, const std::string& model,
+std::unique_ptr<RunDirectory> open_run_directory(const config::RunConfig& config, const std::string& model,
                                                  std::optional<std::size_t> kept_steps) {
     const fs::path path =
         kept_steps ? fs::path(config.run.run_dir) : chosen_run_directory(config.run.run_dir, model);
     return std::make_unique<RunDirectory>(path, kept_steps, config.job);
 }
 
-}  // namespace trireme
+}  // namespace trireme::records

@@ -12,7 +12,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/records/run_directory.hpp"
 
-namespace trireme {
+namespace trireme::records {
 namespace {
 
 std::string host_name() {
@@ -69,4 +69,4 @@ RunLock::RunLock(const std::filesystem::path& path, const std::string& holder)
 
 RunLock::~RunLock() { ::close(descriptor_); }
 
-}  // namespace trireme
+}  // namespace trireme::records

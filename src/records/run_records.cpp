@@ -8,7 +8,7 @@
 #include "records/summary_fields.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::records {
 namespace {
 
 using Written = nlohmann::ordered_json;
@@ -33,8 +33,8 @@ public:
     void operator()(const char* name, const std::vector<Value>& list) {
         write_if(!list.empty(), name, list);
     }
-    void operator()(const char* name, const std::vector<SlowRank>& records) {
-        for (const SlowRank& each : records) field(name).push_back(write_fields(each));
+    void operator()(const char* name, const std::vector<config::SlowRank>& records) {
+        for (const config::SlowRank& each : records) field(name).push_back(write_fields(each));
     }
     void count(const char* name, const Figure& number) {
         if (number) field(name) = static_cast<std::uint64_t>(*number);
@@ -116,7 +116,7 @@ private:
         if (!found->is_array()) return refuse(name, "list");
         for (const Read& each : *found) take(&each, name, list.emplace_back());
     }
-    void take(const Read* found, const char* name, SlowRank& record) {
+    void take(const Read* found, const char* name, config::SlowRank& record) {
         if (!found->is_object()) return refuse(name, "list of objects");
         FieldReader reader(*found, cat(prefix_, name, "/"));
         visit_fields(reader, record);
@@ -198,4 +198,4 @@ template Written to_json(const Summary&);
 template Summary read_record(const Read&, const std::string&);
 template std::optional<StartLine> try_read_record(const Read&);
 
-}  // namespace trireme
+}  // namespace trireme::records

@@ -9,7 +9,7 @@
 #include "trireme/base/json_text.hpp"
 #include "trireme/records/run_directory.hpp"
 
-namespace trireme {
+namespace trireme::records {
 namespace {
 
 // How many starts at the end of the file were this job's and began behind as many steps. What is no record,
@@ -47,4 +47,4 @@ void note_start(const std::filesystem::path& file, const SlurmJob& job, std::siz
     if (!out) throw ResourceError(cat(file.string(), " could not be written; is the disk full?"));
 }
 
-}  // namespace trireme
+}  // namespace trireme::records

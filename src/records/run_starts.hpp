@@ -6,7 +6,7 @@
 
 #include "trireme/base/job.hpp"
 
-namespace trireme {
+namespace trireme::records {
 
 // So often may Slurm start a job again that does not get beyond the step where it began.
 constexpr std::size_t most_starts_without_progress = 3;
@@ -16,4 +16,4 @@ constexpr std::size_t most_starts_without_progress = 3;
 // ever.
 void note_start(const std::filesystem::path& file, const SlurmJob& job, std::size_t first_step);
 
-}  // namespace trireme
+}  // namespace trireme::records

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
-namespace trireme {
+namespace trireme::records {
 namespace {
 
-std::vector<RankTimes> times_of_ranks(const Gathered& all) {
+std::vector<plan::RankTimes> times_of_ranks(const comm::Gathered& all) {
     const auto products = all.of_ranks(RecordFields::products);
     const auto flops = all.of_ranks(RecordFields::product_flops);
     const auto whole = all.of_ranks(RecordFields::whole_flops);
@@ -16,7 +16,7 @@ std::vector<RankTimes> times_of_ranks(const Gathered& all) {
     const auto tensor = all.of_ranks(RecordFields::wait_tensor);
     const auto data = all.of_ranks(RecordFields::wait_data);
     const auto other_waits = all.of_ranks(RecordFields::wait_others);
-    std::vector<RankTimes> times;
+    std::vector<plan::RankTimes> times;
     for (std::size_t r = 0; r < products.size(); ++r)
         times.push_back({.products = products[r],
                          .product_flops = flops[r],
@@ -27,13 +27,13 @@ std::vector<RankTimes> times_of_ranks(const Gathered& all) {
 }
 
 // Empty where one of them does not tell.
-std::vector<double> told_by_all(const Gathered& all, std::size_t field) {
+std::vector<double> told_by_all(const comm::Gathered& all, std::size_t field) {
     std::vector<double> told = all.of_ranks(field);
     if (!std::ranges::all_of(told, [](double value) { return std::isfinite(value); })) told.clear();
     return told;
 }
 
-GpuStates states_of_ranks(const Gathered& all) {
+GpuStates states_of_ranks(const comm::Gathered& all) {
     return {.watts = told_by_all(all, RecordFields::watts),
             .clock_mhz = told_by_all(all, RecordFields::clock_mhz),
             .memory_clock_mhz = told_by_all(all, RecordFields::memory_clock_mhz),
@@ -41,14 +41,14 @@ GpuStates states_of_ranks(const Gathered& all) {
             .used_bytes = told_by_all(all, RecordFields::used_bytes)};
 }
 
-Stop stop_of_ranks(const Gathered& all) {
+Stop stop_of_ranks(const comm::Gathered& all) {
     const std::vector<double> wishes = all.of_ranks(RecordFields::stop);
     const auto first = std::ranges::max_element(wishes);
     return {.reason = static_cast<StopReason>(static_cast<int>(*first)),
             .rank = static_cast<int>(first - wishes.begin())};
 }
 
-std::vector<int> non_finite_ranks(const Gathered& all) {
+std::vector<int> non_finite_ranks(const comm::Gathered& all) {
     const std::vector<double> losses = all.of_ranks(RecordFields::loss);
     const std::vector<double> squares = all.of_ranks(RecordFields::squares);
     std::vector<int> ranks;
@@ -60,11 +60,11 @@ std::vector<int> non_finite_ranks(const Gathered& all) {
 
 }  // namespace
 
-std::size_t fields_of_record(Place place) {
-    return place == Place::gpu ? RecordFields::count_on_gpus : RecordFields::count;
+std::size_t fields_of_record(device::Place place) {
+    return place == device::Place::gpu ? RecordFields::count_on_gpus : RecordFields::count;
 }
 
-void add_records(const Gathered& all, StepOutcome& outcome) {
+void add_records(const comm::Gathered& all, StepOutcome& outcome) {
     outcome.ranks = times_of_ranks(all);
     const auto ranks = static_cast<double>(outcome.ranks.size());
     outcome.loss = all.sum(RecordFields::loss) / static_cast<double>(outcome.size.targets);
@@ -72,7 +72,7 @@ void add_records(const Gathered& all, StepOutcome& outcome) {
     outcome.is_skipped = all.sum(RecordFields::skipped) > 0;
     outcome.non_finite_ranks = non_finite_ranks(all);
     outcome.seconds = all.most(RecordFields::seconds);
-    for (const RankTimes& times : outcome.ranks) {
+    for (const plan::RankTimes& times : outcome.ranks) {
         outcome.compute_seconds += times.busy() / ranks;
         outcome.waits += times.waits * (1 / ranks);
     }
@@ -83,4 +83,4 @@ void add_records(const Gathered& all, StepOutcome& outcome) {
     if (all.width() == RecordFields::count_on_gpus) outcome.gpus = states_of_ranks(all);
 }
 
-}  // namespace trireme
+}  // namespace trireme::records

@@ -3,7 +3,7 @@
 
 #include "records/record_fields.hpp"
 
-namespace trireme {
+namespace trireme::records {
 
 void visit_fields(auto& visit, As<Summary> auto& summary) {
     constexpr const char* limit_is = "the schedule's, were all stages equal";
@@ -68,4 +68,4 @@ void visit_fields(auto& visit, As<Summary> auto& summary) {
     visit.count("memory_bytes/predicted", summary.predicted_bytes);
 }
 
-}  // namespace trireme
+}  // namespace trireme::records

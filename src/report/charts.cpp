@@ -14,7 +14,7 @@ constexpr std::size_t smooth_share = 50;   // a smoothed point looks over a fift
 constexpr double farthest = 1e100;         // what lies beyond is drawn there
 
 template <class Line>
-Curve curve_of(const std::vector<Line>& lines, Figure Line::*field, double unit = 1) {
+Curve curve_of(const std::vector<Line>& lines, records::Figure Line::*field, double unit = 1) {
     Curve curve;
     for (const Line& line : lines) {
         if (line.*field) curve.push_back({*line.step, std::clamp(*(line.*field) / unit, -farthest, farthest)});
@@ -64,9 +64,10 @@ BarPart token_part(const char* name, double tokens, double all, int colour) {
 
 std::string loss_chart(const RunRecords& records) {
     Chart chart{.title = "Loss", .y_label = "loss", .may_be_log = true, .is_wide = true, .series = {}};
-    chart.series = as_recorded_and_smoothed(curve_of(records.steps, &StepLine::loss), "training, each step", 0);
+    chart.series =
+        as_recorded_and_smoothed(curve_of(records.steps, &records::StepLine::loss), "training, each step", 0);
     if (chart.series.size() > 1) chart.series.back().name = "training, smoothed";
-    const Curve validation = curve_of(records.evaluations, &EvaluationLine::loss);
+    const Curve validation = curve_of(records.evaluations, &records::EvaluationLine::loss);
     if (!validation.empty())
         chart.series.push_back({"validation", Mark::dots, 1, thinned(validation, most_points)});
     chart.events = events_of(records);
@@ -79,23 +80,24 @@ std::string score_chart(const RunRecords& records) {
                 .from_zero = true,
                 .is_wide = true,
                 .series = {}};
-    const auto add = [&](const char* name, Figure EvaluationLine::*field, int colour) {
+    const auto add = [&](const char* name, records::Figure records::EvaluationLine::*field, int colour) {
         const Curve curve = curve_of(records.evaluations, field, 0.01);
         if (!curve.empty()) chart.series.push_back({name, Mark::line, colour, thinned(curve, most_points)});
     };
     if (!records.steps.empty()) chart.first_step = *records.steps.front().step;
-    add("accuracy", &EvaluationLine::accuracy, 0);
-    add("exact match", &EvaluationLine::exact_match, 0);
-    add("F1", &EvaluationLine::f1, 1);
+    add("accuracy", &records::EvaluationLine::accuracy, 0);
+    add("exact match", &records::EvaluationLine::exact_match, 0);
+    add("F1", &records::EvaluationLine::f1, 1);
     if (chart.series.size() == 1) chart.y_label = chart.series.front().name + ", %";
     return svg_chart(chart);
 }
 
 std::string speed_charts(const RunRecords& records) {
-    const Manifest manifest = records.manifest.value_or(Manifest{});
+    const records::Manifest manifest = records.manifest.value_or(records::Manifest{});
     const bool has_images = manifest.tokens_of_image.value_or(0) > 0;
     const double unit = has_images ? static_cast<double>(*manifest.tokens_of_image) : 1;
-    const auto chart = [&](const char* title, const char* label, Figure StepLine::*field, double of_unit) {
+    const auto chart = [&](const char* title, const char* label, records::Figure records::StepLine::*field,
+                           double of_unit) {
         return svg_chart(
             {.title = title,
              .y_label = label,
@@ -104,35 +106,37 @@ std::string speed_charts(const RunRecords& records) {
              .events = events_of(records)});
     };
     return chart(has_images ? "Images per second" : "Tokens per second", has_images ? "images/s" : "tokens/s",
-                 &StepLine::tokens_per_s, unit) +
-           chart("Model FLOP utilisation (MFU)", "% of peak", &StepLine::mfu, 0.01);
+                 &records::StepLine::tokens_per_s, unit) +
+           chart("Model FLOP utilisation (MFU)", "% of peak", &records::StepLine::mfu, 0.01);
 }
 
 std::string optimizer_charts(const RunRecords& records) {
-    const Chart norm{
-        .title = "Gradient norm, before clipping",
-        .y_label = "norm",
-        .may_be_log = true,
-        .series = as_recorded_and_smoothed(curve_of(records.steps, &StepLine::grad_norm), "each step", 0)};
-    const Curve rate = thinned(curve_of(records.steps, &StepLine::lr), most_points);
+    const Chart norm{.title = "Gradient norm, before clipping",
+                     .y_label = "norm",
+                     .may_be_log = true,
+                     .series = as_recorded_and_smoothed(curve_of(records.steps, &records::StepLine::grad_norm),
+                                                        "each step", 0)};
+    const Curve rate = thinned(curve_of(records.steps, &records::StepLine::lr), most_points);
     return svg_chart(norm) + svg_chart({.title = "Learning rate",
                                         .y_label = "rate",
                                         .from_zero = true,
                                         .series = {{"learning rate", Mark::line, 0, rate}}});
 }
 
-std::string time_bars(const Summary& s) {
+std::string time_bars(const records::Summary& s) {
     if (!s.seconds || !s.bubble || *s.seconds <= 0) return "";
     const double kernels = std::clamp(1 - *s.bubble, 0.0, 1.0) * *s.seconds;
     Bar bar{"", {time_part("in kernels", kernels, *s.seconds, 0)}};
     double rest = *s.seconds - kernels;
     int colour = 1;
-    const auto add = [&](const char* what, Figure seconds) {
+    const auto add = [&](const char* what, records::Figure seconds) {
         const double wait = std::clamp(seconds.value_or(0), 0.0, rest);
         if (seconds) bar.parts.push_back(time_part(what, wait, *s.seconds, colour++));
         rest -= wait;
     };
-    const auto seconds_of = [&](Figure share) { return share ? Figure(*share * *s.seconds) : Figure(); };
+    const auto seconds_of = [&](records::Figure share) {
+        return share ? records::Figure(*share * *s.seconds) : records::Figure();
+    };
     if (s.bubble_schedule) {
         add("waiting for other stages", seconds_of(s.bubble_schedule));
         add("waiting for tensor ranks", seconds_of(s.wait_tensor));
@@ -163,7 +167,7 @@ std::string rank_bars(const RunRecords& records) {
     return svg_bars(cat("Seconds of each rank", more), bars);
 }
 
-std::string padding_bars(const Summary& s) {
+std::string padding_bars(const records::Summary& s) {
     if (!s.tokens || !s.padding || *s.padding < 0 || *s.padding >= 1) return "";
     const double computed = *s.tokens / (1 - *s.padding);
     return svg_bars("Computed tokens", {{"",
@@ -171,9 +175,9 @@ std::string padding_bars(const Summary& s) {
                                           token_part("padding", computed - *s.tokens, computed, 1)}}});
 }
 
-std::string memory_bars(const Summary& s) {
+std::string memory_bars(const records::Summary& s) {
     std::vector<Bar> bars;
-    const auto add = [&](const char* label, const char* meaning, Figure bytes, int colour) {
+    const auto add = [&](const char* label, const char* meaning, records::Figure bytes, int colour) {
         if (bytes && *bytes >= 0) bars.push_back({label, {{meaning, *bytes, megabytes(*bytes), colour}}});
     };
     add("predicted", "predicted before the start", s.predicted_bytes, 0);

@@ -10,35 +10,36 @@
 namespace trireme::report {
 namespace {
 
-bool has_equal_teams(const Layout& layout) {
+bool has_equal_teams(const layout::Layout& layout) {
     const std::size_t ranks = layout.stages.front().replicas.front().ranks.size();
-    return std::ranges::all_of(layout.stages, [&](const StageLayout& stage) {
-        return std::ranges::all_of(stage.replicas,
-                                   [&](const ReplicaLayout& replica) { return replica.ranks.size() == ranks; });
+    return std::ranges::all_of(layout.stages, [&](const layout::StageLayout& stage) {
+        return std::ranges::all_of(stage.replicas, [&](const layout::ReplicaLayout& replica) {
+            return replica.ranks.size() == ranks;
+        });
     });
 }
 
 }  // namespace
 
-std::string grid_text(const Layout& layout) {
+std::string grid_text(const layout::Layout& layout) {
     const std::size_t stages = layout.stages.size();
     if (stages == 0) return "no stages";
     const std::string idle = layout.idle.empty() ? "" : cat(", ", counted(layout.idle.size(), "idle rank"));
     if (is_grid(layout) && has_equal_teams(layout)) {
-        const StageLayout& first = layout.stages.front();
+        const layout::StageLayout& first = layout.stages.front();
         return cat(counted(stages, "stage"), " x ", counted(first.replicas.size(), "replica"), " x ",
                    counted(first.replicas.front().ranks.size(), "tensor rank"), idle);
     }
     std::vector<std::size_t> replicas;
-    for (const StageLayout& stage : layout.stages) replicas.push_back(stage.replicas.size());
+    for (const layout::StageLayout& stage : layout.stages) replicas.push_back(stage.replicas.size());
     return cat(counted(stages, "stage"), " with ", fmt::format("{}", fmt::join(replicas, ", ")), " replicas",
                idle);
 }
 
-std::string stages_text(const Layout& layout) {
+std::string stages_text(const layout::Layout& layout) {
     constexpr std::size_t most_replicas = 16;
     std::size_t replicas = 0;
-    for (const StageLayout& stage : layout.stages) replicas += stage.replicas.size();
+    for (const layout::StageLayout& stage : layout.stages) replicas += stage.replicas.size();
     if (replicas > most_replicas) return grid_text(layout);
     return text_of(layout);
 }

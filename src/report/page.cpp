@@ -73,7 +73,7 @@ pre { padding: 12px 14px; border: 1px solid var(--rule); border-radius: 4px; whi
 
 // "gpt2-tiny on 2 ranks", as far as it is known.
 std::string title_of(const RunRecords& records) {
-    const Manifest manifest = records.manifest.value_or(Manifest{});
+    const records::Manifest manifest = records.manifest.value_or(records::Manifest{});
     const std::string model = manifest.model.empty() ? "A run of Trireme" : manifest.model;
     const auto ranks = static_cast<double>(manifest.hosts.size());
     return ranks > 0 ? cat(model, " on ", plural(ranks, "rank")) : model;
@@ -81,7 +81,7 @@ std::string title_of(const RunRecords& records) {
 
 // "2 stages x 1 replica x 1 tensor rank · schedule 1f1b · 8 samples in 4 micro-batches · f32"
 std::string plan_facts(const RunRecords& records) {
-    const Manifest manifest = records.manifest.value_or(Manifest{});
+    const records::Manifest manifest = records.manifest.value_or(records::Manifest{});
     std::vector<std::string> facts;
     if (records.layout) facts.push_back(grid_text(*records.layout));
     if (!manifest.schedule.empty()) facts.push_back("schedule " + manifest.schedule);
@@ -103,41 +103,42 @@ std::string date_text(std::string started) {
 }
 
 // "rank 3", or "each rank in turn (5 steps each)"
-std::string slowed_subject(const SlowRank& slow) {
-    if (slow.choice == SlowChoice::named) return cat("rank ", slow.rank);
+std::string slowed_subject(const config::SlowRank& slow) {
+    if (slow.choice == config::SlowChoice::named) return cat("rank ", slow.rank);
     const std::string period = slow.every ? plural(static_cast<double>(*slow.every), "step") : "an epoch";
-    if (slow.choice == SlowChoice::turn) return cat("each rank in turn (", period, " each)");
+    if (slow.choice == config::SlowChoice::turn) return cat("each rank in turn (", period, " each)");
     return cat("a rank drawn anew for ", period);
 }
 
 }  // namespace
 
-std::string describe(const SlowRank& slow) {
+std::string describe(const config::SlowRank& slow) {
     if (!slow.trace.empty()) return cat("ranks as ", slow.trace, " says");
     const auto text = [](const char* before, std::optional<double> number) {
         return number ? cat(before, significant(*number)) : std::string();
     };
-    return cat(slow.on == SlowKernels::products ? "matrix products of " : "", slowed_subject(slow), " to take ",
-               significant(slow.factor), text(" to ", slow.highest_factor), " times as long from step ",
-               significant(static_cast<double>(slow.first_step)), text(" to ", slow.last_step));
+    return cat(slow.on == config::SlowKernels::products ? "matrix products of " : "", slowed_subject(slow),
+               " to take ", significant(slow.factor), text(" to ", slow.highest_factor),
+               " times as long from step ", significant(static_cast<double>(slow.first_step)),
+               text(" to ", slow.last_step));
 }
 
 namespace {
 
-std::string facts(const RunRecords& records, const Summary& summary) {
-    const Manifest manifest = records.manifest.value_or(Manifest{});
+std::string facts(const RunRecords& records, const records::Summary& summary) {
+    const records::Manifest manifest = records.manifest.value_or(records::Manifest{});
     std::string line = cat("run ", records.name);
     if (!manifest.started.empty()) line += cat(" · started ", date_text(manifest.started));
     if (manifest.parameters > 0)
         line += cat(" · ", with_commas(static_cast<double>(manifest.parameters)), " parameters");
     if (manifest.corpus) line += cat(" · corpus ", *manifest.corpus);
     if (!manifest.device.empty()) line += cat(" · ", manifest.device);
-    for (const SlowRank& each : manifest.slow) line += cat(" · made slow: ", describe(each));
+    for (const config::SlowRank& each : manifest.slow) line += cat(" · made slow: ", describe(each));
     if (!summary.clock.empty()) line += cat(" · ", summary.clock, " clock");
     return element("p", escaped(line), "facts");
 }
 
-std::string verdict(const RunRecords& records, const Summary& summary) {
+std::string verdict(const RunRecords& records, const records::Summary& summary) {
     if (!records.summary) {
         const std::string done = plural(static_cast<double>(records.steps.size()), "step");
         return element(
@@ -175,7 +176,7 @@ std::string configuration(const RunRecords& records) {
 }
 
 std::string body(const RunRecords& records) {
-    const Summary summary = records.summary.value_or(summary_so_far(records.steps));
+    const records::Summary summary = records.summary.value_or(summary_so_far(records.steps));
     const std::string head =
         element("h1", escaped(title_of(records))) + plan_facts(records) + facts(records, summary);
     const std::string bars =

@@ -14,33 +14,35 @@ namespace {
 
 constexpr const char* not_said = "&ndash;";
 
-std::string seconds_text(Figure seconds) { return seconds ? cat(significant(*seconds), " s") : not_said; }
+std::string seconds_text(records::Figure seconds) {
+    return seconds ? cat(significant(*seconds), " s") : not_said;
+}
 
-Figure term(const Decision& decision, const char* name) {
+records::Figure term(const plan::Decision& decision, const char* name) {
     const auto found = decision.terms.find(name);
-    return found == decision.terms.end() ? Figure() : found->second;
+    return found == decision.terms.end() ? records::Figure() : found->second;
 }
 
 // Of the first steps by its plan, until the next one.
-Figure step_behind(const RunRecords& records, std::size_t number) {
+records::Figure step_behind(const RunRecords& records, std::size_t number) {
     constexpr double most = 10;  // steps: devices may change, too
     const auto begin = static_cast<double>(records.decisions[number].step);
     double end = begin + most;
     if (number + 1 < records.decisions.size())
         end = std::min(end, static_cast<double>(records.decisions[number + 1].step));
     std::vector<double> seconds;
-    for (const StepLine& step : records.steps) {
+    for (const records::StepLine& step : records.steps) {
         if (step.step > begin && step.step <= end && step.seconds) seconds.push_back(*step.seconds);
     }
-    return seconds.empty() ? Figure() : median_of(seconds);
+    return seconds.empty() ? records::Figure() : median_of(seconds);
 }
 
 // "0.42 s before, 0.31 s predicted, 0.30 s after: 28.6 % less"
-std::string seconds_of_steps(const Decision& decision, Figure after) {
-    const Figure before = term(decision, "step_s");
+std::string seconds_of_steps(const plan::Decision& decision, records::Figure after) {
+    const records::Figure before = term(decision, "step_s");
     std::vector<std::string> words;
     if (before) words.push_back(seconds_text(before) + " before");
-    if (const Figure predicted = term(decision, "predicted_step_s"))
+    if (const records::Figure predicted = term(decision, "predicted_step_s"))
         words.push_back(seconds_text(predicted) + " predicted");
     if (after) words.push_back(seconds_text(after) + " after");
     std::string text = fmt::format("{}", fmt::join(words, ", "));
@@ -49,8 +51,8 @@ std::string seconds_of_steps(const Decision& decision, Figure after) {
     return words.empty() ? not_said : text;
 }
 
-std::string moved(const Decision& decision) {
-    const Figure bytes = term(decision, "moved_bytes");
+std::string moved(const plan::Decision& decision) {
+    const records::Figure bytes = term(decision, "moved_bytes");
     if (bytes.value_or(0) == 0) return "nothing";
     return cat(megabytes(*bytes),
                decision.measured_seconds ? " in " + seconds_text(decision.measured_seconds) : "");
@@ -58,30 +60,30 @@ std::string moved(const Decision& decision) {
 
 // The plan before a decision, as far as the records tell.
 struct Before {
-    const Layout* layout = nullptr;
+    const layout::Layout* layout = nullptr;
     Words schedule;
     std::optional<int> micro_batches;
 };
 
 Before before(const RunRecords& records, std::size_t number) {
     if (number > 0) {
-        const Decision& last = records.decisions[number - 1];
+        const plan::Decision& last = records.decisions[number - 1];
         return {&last.layout, last.schedule, last.micro_batches};
     }
     const bool is_known = records.layout && !records.manifest->plan.empty() &&
                           records.manifest->plan == records.decisions.front().from;
     if (!is_known) return {};
-    const Manifest& manifest = *records.manifest;
+    const records::Manifest& manifest = *records.manifest;
     Before plan{.layout = &*records.layout, .schedule = manifest.schedule, .micro_batches = {}};
     if (manifest.microbatches > 0) plan.micro_batches = static_cast<int>(manifest.microbatches);
     return plan;
 }
 
 // The plan before and after, as far as it changes.
-std::string change(const Decision& decision, const Before& before) {
+std::string change(const plan::Decision& decision, const Before& before) {
     std::string html;
     const auto add = [&](const std::string& text) { html += element("div", escaped(text)); };
-    const auto add_layout = [&](const char* when, const Layout& layout) {
+    const auto add_layout = [&](const char* when, const layout::Layout& layout) {
         html += element("div", cat(when, element("pre", escaped(stages_text(layout)))), "layout");
     };
     if (before.layout == nullptr || *before.layout != decision.layout) {
@@ -101,7 +103,7 @@ std::string changes_table(const RunRecords& records) {
     if (records.decisions.empty()) return "";
     std::vector<std::vector<std::string>> rows{{"After step", "Change", "Seconds of a step", "Moved"}};
     for (std::size_t number = 0; number < records.decisions.size(); ++number) {
-        const Decision& decision = records.decisions[number];
+        const plan::Decision& decision = records.decisions[number];
         const std::string why = cat(decision.policy, decision.reason.empty() ? "" : ": ", decision.reason);
         rows.push_back({with_commas(static_cast<double>(decision.step)),
                         element("b", escaped(why)) + change(decision, before(records, number)),

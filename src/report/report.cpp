@@ -8,7 +8,7 @@
 #include "report/run_records.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::report {
 namespace {
 
 namespace fs = std::filesystem;
@@ -37,4 +37,4 @@ void write_report(const fs::path& run_directory, const fs::path& output) {
     if (!file) throw ResourceError(cat(output.string(), " could not be written; is the disk full?"));
 }
 
-}  // namespace trireme
+}  // namespace trireme::report

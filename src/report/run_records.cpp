@@ -34,7 +34,7 @@ std::optional<Json> object_in(const fs::path& path) {
 }
 
 // Adds what ranks did in a step. The sums begin anew if the number of ranks changes.
-void add_times_of_ranks(std::vector<RankSeconds>& ranks, const RankLists& lists, double seconds) {
+void add_times_of_ranks(std::vector<RankSeconds>& ranks, const records::RankLists& lists, double seconds) {
     const std::vector<double>& compute = lists.compute_s;
     const std::vector<double>& stages = lists.wait_pipeline_s;
     const std::vector<double>& tensor = lists.wait_tensor_s;
@@ -80,9 +80,9 @@ double checkpoint_period(const Words& config) {
 }
 
 void add_events(RunRecords& records) {
-    for (const Decision& decision : records.decisions)
+    for (const plan::Decision& decision : records.decisions)
         records.events.push_back({RunEvent::plan_change, static_cast<double>(decision.step), decision.reason});
-    for (const EvaluationLine& line : records.evaluations)
+    for (const records::EvaluationLine& line : records.evaluations)
         records.events.push_back({RunEvent::evaluation, *line.step, "evaluation"});
     const double period = checkpoint_period(records.config);
     if (records.steps.empty() || period < 1) return;
@@ -94,9 +94,9 @@ void add_events(RunRecords& records) {
 void add_line(RunRecords& records, SlowEvents& slow, const Json& json, const std::string& place) {
     if (!json.is_object())
         throw ConfigError(cat(place, " is not a JSON object; correct the line or remove it"));
-    StepLine line = read_record<StepLine>(json, place);
+    records::StepLine line = records::read_record<records::StepLine>(json, place);
     if (!line.step) throw ConfigError(cat(place, " has no step; correct the line or remove it"));
-    const auto evaluation = read_record<EvaluationLine>(json, place);
+    const auto evaluation = records::read_record<records::EvaluationLine>(json, place);
     if (evaluation.loss || !line.seconds) {
         records.evaluations.push_back(evaluation);
         return;
@@ -122,10 +122,10 @@ void add_lines(RunRecords& records, const std::string& text, const fs::path& pat
 }
 
 // Without a line that is not finished.
-std::vector<Decision> decisions_in(const fs::path& path) {
+std::vector<plan::Decision> decisions_in(const fs::path& path) {
     const Words text = content_of(path);
     if (!text) return {};
-    return decisions_from_jsonl(text->substr(0, text->rfind('\n') + 1), path.string());
+    return plan::decisions_from_jsonl(text->substr(0, text->rfind('\n') + 1), path.string());
 }
 
 }  // namespace
@@ -156,13 +156,13 @@ RunRecords read_run(const fs::path& directory) {
     add_events(records);
     const fs::path manifest = directory / "manifest.json";
     if (const auto json = object_in(manifest)) {
-        records.manifest = read_record<Manifest>(*json, manifest.string());
+        records.manifest = records::read_record<records::Manifest>(*json, manifest.string());
         if (!records.manifest->layout.empty())
-            records.layout = layout_from_json(records.manifest->layout, "manifest.json");
+            records.layout = plan::layout_from_json(records.manifest->layout, "manifest.json");
     }
     const fs::path summary = directory / "summary.json";
     if (const auto json = object_in(summary)) {
-        records.summary = read_record<Summary>(*json, summary.string());
+        records.summary = records::read_record<records::Summary>(*json, summary.string());
     }
     const fs::path trace = directory / "trace.json";
     if (const auto json = object_in(trace)) records.trace = trace_from(*json, trace.string());

@@ -29,16 +29,16 @@ struct RunEvent {
 
 struct RunRecords {
     std::string name;  // of the directory
-    std::optional<Manifest> manifest;
-    std::optional<Layout> layout;    // at the start
-    std::optional<Summary> summary;  // empty: the run is not finished
-    std::vector<StepLine> steps;     // in the order written
-    std::vector<EvaluationLine> evaluations;
-    std::vector<Decision> decisions;  // that changed the plan
-    std::vector<RankSeconds> ranks;   // of each rank; empty: the records do not say
-    std::vector<RunEvent> events;     // in the order of their kinds
-    Words config;                     // config.ini as it is
-    std::optional<RunTrace> trace;    // trace.json
+    std::optional<records::Manifest> manifest;
+    std::optional<layout::Layout> layout;     // at the start
+    std::optional<records::Summary> summary;  // empty: the run is not finished
+    std::vector<records::StepLine> steps;     // in the order written
+    std::vector<records::EvaluationLine> evaluations;
+    std::vector<plan::Decision> decisions;  // that changed the plan
+    std::vector<RankSeconds> ranks;         // of each rank; empty: the records do not say
+    std::vector<RunEvent> events;           // in the order of their kinds
+    Words config;                           // config.ini as it is
+    std::optional<RunTrace> trace;          // trace.json
 };
 
 // Throws ConfigError where `directory` holds no steps.jsonl, or a record that cannot be read. The last line of

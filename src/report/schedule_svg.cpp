@@ -7,14 +7,14 @@
 #include "report/html.hpp"
 #include "trireme/report/report.hpp"
 
-namespace trireme {
+namespace trireme::report {
 namespace {
 
 using report::Axis;
 using report::escaped;
 using report::significant;
 
-constexpr double label_width = 72;
+constexpr double title_width = 72;
 constexpr double margin = 12;
 constexpr double head_height = 58;  // title and legend
 constexpr double foot_height = 44;  // the axis
@@ -48,62 +48,63 @@ struct Kind {
     bool has_dark_label = false;
 };
 
-Kind kind_of(Op op) {
+Kind kind_of(schedule::Op op) {
     switch (op) {
-        case Op::forward:
+        case schedule::Op::forward:
             return {"f", "F, forward"};
-        case Op::backward:
+        case schedule::Op::backward:
             return {"b", "B, whole backward"};
-        case Op::backward_input:
+        case schedule::Op::backward_input:
             return {"i", "I, gradient of the input", true};
-        case Op::backward_weight:
+        case schedule::Op::backward_weight:
             return {"w", "W, gradient of the weights", true};
-        case Op::step:
+        case schedule::Op::step:
             return {"s", "STEP, update"};
-        case Op::send_forward:
-        case Op::receive_forward:
-        case Op::send_backward:
-        case Op::receive_backward:
-        case Op::reduce:
-        case Op::validate:
+        case schedule::Op::send_forward:
+        case schedule::Op::receive_forward:
+        case schedule::Op::send_backward:
+        case schedule::Op::receive_backward:
+        case schedule::Op::reduce:
+        case schedule::Op::validate:
             break;
     }
     return {"s", "other"};
 }
 
 template <class Visit>
-void for_each_span(const Prediction& prediction, const Visit& visit) {
-    for (const std::vector<Span>& spans : prediction.spans) {
-        for (const Span& span : spans) visit(span);
+void for_each_span(const schedule::Prediction& prediction, const Visit& visit) {
+    for (const std::vector<schedule::Span>& spans : prediction.spans) {
+        for (const schedule::Span& span : spans) visit(span);
     }
 }
 
 // Whether some team works for more than one stage.
-bool names_stages(const Prediction& prediction) {
-    return std::any_of(prediction.spans.begin(), prediction.spans.end(), [](const std::vector<Span>& spans) {
-        return std::any_of(spans.begin(), spans.end(), [&](const Span& span) {
-            return span.instruction.stage != spans.front().instruction.stage;
-        });
-    });
+bool names_stages(const schedule::Prediction& prediction) {
+    return std::any_of(prediction.spans.begin(), prediction.spans.end(),
+                       [](const std::vector<schedule::Span>& spans) {
+                           return std::any_of(spans.begin(), spans.end(), [&](const schedule::Span& span) {
+                               return span.instruction.stage != spans.front().instruction.stage;
+                           });
+                       });
 }
 
 // How time becomes pixels: one scale for all timelines.
-struct Scale {
+struct TimeScale {
     double end = 0;  // of the longest timeline
     double width = least_width;
 
-    double across(double time) const { return label_width + (end > 0 ? time / end : 0) * width; }
-    double right() const { return label_width + width; }
+    double across(double time) const { return title_width + (end > 0 ? time / end : 0) * width; }
+    double right() const { return title_width + width; }
 };
 
 // The shortest instruction of all is as wide as its label wants it; where they were measured, the one in their
 // middle, for some are next to nothing.
-Scale scale_of(const std::vector<Timeline>& timelines) {
-    Scale scale;
+TimeScale time_scale_of(const std::vector<Timeline>& timelines) {
+    TimeScale scale;
     std::vector<double> lengths;
     for (const Timeline& timeline : timelines) {
         scale.end = std::max(scale.end, timeline.prediction.makespan);
-        for_each_span(timeline.prediction, [&](const Span& span) {
+        for_each_span(timeline.prediction, [&](const schedule::Span& span) {
             const double length = span.end - span.begin;
             if (is_compute(span.instruction.op) && length > 0) lengths.push_back(length);
         });
@@ -153,9 +154,9 @@ bool has_kind(const Timeline& timeline, Beside kind) {
 }
 
 // The rows of one timeline, in pixels from the upper left corner.
-class Rows {
+class TimelineRows {
 public:
-    Rows(const Timeline& timeline, const Scale& scale, double top)
+    TimelineRows(const Timeline& timeline, const TimeScale& scale, double top)
         : timeline_(timeline),
           prediction_(timeline.prediction),
           scale_(scale),
@@ -178,9 +179,9 @@ private:
         std::string svg = fmt::format(
             "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n"
             "<rect class=\"row\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"/>\n",
-            label_width - 10, top + row_height / 2 + 4, name_of_row(team), label_width, top,
-            scale_.across(prediction_.makespan) - label_width, row_height);
-        for (const Span& span : prediction_.spans[team]) svg += cell(span, top);
+            title_width - 10, top + row_height / 2 + 4, name_of_row(team), title_width, top,
+            scale_.across(prediction_.makespan) - title_width, row_height);
+        for (const schedule::Span& span : prediction_.spans[team]) svg += cell(span, top);
         if (timeline_.beside.empty()) return svg;
         for (const BesideSpan& span : timeline_.beside[team]) svg += beside(span, top);
         return svg;
@@ -205,12 +206,12 @@ private:
             significant(span.begin), significant(span.end));
     }
 
-    std::string label_of(const Instruction& instruction) const {
+    std::string label_of(const schedule::Instruction& instruction) const {
         if (!has_micro_batch(instruction.op)) return "";
         return names_stage_ ? text_of(instruction) : std::to_string(instruction.micro_batch);
     }
 
-    std::string cell(const Span& span, double top) const {
+    std::string cell(const schedule::Span& span, double top) const {
         const Kind kind = kind_of(span.instruction.op);
         const bool is_update = !is_compute(span.instruction.op);
         const double left = scale_.across(span.begin);
@@ -229,30 +230,31 @@ private:
     }
 
     const Timeline& timeline_;
-    const Prediction& prediction_;
-    const Scale& scale_;
+    const schedule::Prediction& prediction_;
+    const TimeScale& scale_;
     double top_;
     double pitch_;  // from one row to the next
     bool names_stage_;
 };
 
-std::string axis(const Scale& scale, double top, const std::string& unit) {
-    const Axis time({0, scale.end}, report::Scale::linear, 11, false);
+std::string axis(const TimeScale& scale, double top, const std::string& unit) {
+    const Axis time({0, scale.end}, Scale::linear, 11, false);
     std::string svg =
-        fmt::format("<path class=\"axis\" d=\"M{} {}H{:.1f}\"/>\n", label_width, top, scale.right());
+        fmt::format("<path class=\"axis\" d=\"M{} {}H{:.1f}\"/>\n", title_width, top, scale.right());
     for (const double tick : time.ticks()) {
         svg += fmt::format(
             "<path class=\"axis\" d=\"M{0:.1f} {1}v5\"/><text x=\"{0:.1f}\" y=\"{2}\" "
             "text-anchor=\"middle\">{3}</text>\n",
             scale.across(tick), top, top + 19, time.label(tick));
     }
-    return svg + fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", label_width, top + 37, escaped(unit));
+    return svg + fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", title_width, top + 37, escaped(unit));
 }
 
-bool has_kind(const std::vector<Timeline>& timelines, Op op) {
+bool has_kind(const std::vector<Timeline>& timelines, schedule::Op op) {
     bool is_there = false;
     for (const Timeline& timeline : timelines) {
-        for_each_span(timeline.prediction, [&](const Span& span) { is_there |= span.instruction.op == op; });
+        for_each_span(timeline.prediction,
+                      [&](const schedule::Span& span) { is_there |= span.instruction.op == op; });
     }
     return is_there;
 }
@@ -260,7 +262,7 @@ bool has_kind(const std::vector<Timeline>& timelines, Op op) {
 // Of the kinds that there are.
 std::string legend(const std::vector<Timeline>& timelines) {
     std::string svg;
-    double left = label_width;
+    double left = title_width;
     const auto add = [&](const char* colour, const char* name) {
         svg += fmt::format(
             "<rect class=\"{}\" x=\"{}\" y=\"34\" width=\"12\" height=\"12\"/>"
@@ -268,7 +270,8 @@ std::string legend(const std::vector<Timeline>& timelines) {
             colour, left, left + 17, name);
         left += 17 + digit_width * static_cast<double>(std::char_traits<char>::length(name)) + 16;
     };
-    for (const Op op : {Op::forward, Op::backward, Op::backward_input, Op::backward_weight, Op::step}) {
+    for (const schedule::Op op : {schedule::Op::forward, schedule::Op::backward, schedule::Op::backward_input,
+                                  schedule::Op::backward_weight, schedule::Op::step}) {
         if (has_kind(timelines, op)) add(kind_of(op).colour, kind_of(op).name);
     }
     for (const Beside kind : {Beside::wait, Beside::pause, Beside::state, Beside::checkpoint}) {
@@ -284,24 +287,24 @@ std::string name_of(const Timeline& timeline) {
 }
 
 std::string title_text(const Timeline& timeline, double y) {
-    return fmt::format("<text class=\"title\" x=\"{}\" y=\"{}\">{}</text>\n", label_width, y,
+    return fmt::format("<text class=\"title\" x=\"{}\" y=\"{}\">{}</text>\n", title_width, y,
                        escaped(name_of(timeline)));
 }
 
 }  // namespace
 
-std::string schedule_svg(const Prediction& prediction, const std::string& title) {
+std::string schedule_svg(const schedule::Prediction& prediction, const std::string& title) {
     return schedules_svg({{.title = title, .prediction = prediction}});
 }
 
 std::string schedules_svg(const std::vector<Timeline>& timelines, const std::string& unit) {
-    const Scale scale = scale_of(timelines);
+    const TimeScale scale = time_scale_of(timelines);
     double bottom = head_height - gap_height;
     std::string names;
     std::string rows;
     for (const Timeline& timeline : timelines) {
         const double title_y = names.empty() ? 22 : bottom + gap_height - 10;
-        const Rows drawing(timeline, scale, bottom + gap_height);
+        const TimelineRows drawing(timeline, scale, bottom + gap_height);
         rows += title_text(timeline, title_y) + drawing.drawn();
         names += (names.empty() ? "" : "; ") + name_of(timeline);
         bottom = drawing.bottom();
@@ -315,4 +318,4 @@ std::string schedules_svg(const std::vector<Timeline>& timelines, const std::str
     return svg + legend(timelines) + rows + axis(scale, bottom, unit) + "</svg>\n";
 }
 
-}  // namespace trireme
+}  // namespace trireme::report

@@ -12,7 +12,7 @@ using Rows = std::vector<std::vector<std::string>>;
 
 constexpr const char* no_limit = "&ndash;";
 
-void add_losses(Rows& rows, const Summary& s) {
+void add_losses(Rows& rows, const records::Summary& s) {
     if (s.last_loss) {
         const std::string first = s.first_loss ? cat("; the first step ", significant(*s.first_loss)) : "";
         rows.push_back(
@@ -26,8 +26,8 @@ void add_losses(Rows& rows, const Summary& s) {
     }
 }
 
-void add_scores(Rows& rows, const Summary& s) {
-    const auto add = [&](const char* name, Figure share, const char* remark) {
+void add_scores(Rows& rows, const records::Summary& s) {
+    const auto add = [&](const char* name, records::Figure share, const char* remark) {
         if (share) rows.push_back({name, percent(*share), "100 %", remark});
     };
     add("Accuracy", s.accuracy, "right choices on the validation samples");
@@ -35,7 +35,7 @@ void add_scores(Rows& rows, const Summary& s) {
     add("F1", s.f1, "words that they share with a right one");
 }
 
-void add_amounts(Rows& rows, const Summary& s) {
+void add_amounts(Rows& rows, const records::Summary& s) {
     if (s.steps) {
         const double skipped = s.skipped_steps.value_or(0);
         rows.push_back({"Steps", with_commas(*s.steps), no_limit,
@@ -51,7 +51,7 @@ void add_amounts(Rows& rows, const Summary& s) {
     }
 }
 
-void add_speed(Rows& rows, const Summary& s) {
+void add_speed(Rows& rows, const records::Summary& s) {
     if (s.tokens_per_s) {
         const bool is_bounded = s.mfu.value_or(0) > 0;
         rows.push_back({"Tokens/s", with_commas(*s.tokens_per_s),
@@ -70,12 +70,13 @@ void add_speed(Rows& rows, const Summary& s) {
     }
 }
 
-void add_losses_of_time(Rows& rows, const Summary& s) {
+void add_losses_of_time(Rows& rows, const records::Summary& s) {
     if (s.bubble) {
         rows.push_back({"Bubble", percent(*s.bubble), percent(s.bubble_limit.value_or(0)),
                         "of the time not in kernels, mean over the ranks; the limit is the schedule's"});
     }
-    const auto add_part = [&](const char* what, Figure share, const std::string& limit, const char* remark) {
+    const auto add_part = [&](const char* what, records::Figure share, const std::string& limit,
+                              const char* remark) {
         if (share) rows.push_back({what, percent(*share), limit, remark});
     };
     add_part("Waiting for other stages", s.bubble_schedule, percent(s.bubble_limit.value_or(0)),
@@ -89,7 +90,7 @@ void add_losses_of_time(Rows& rows, const Summary& s) {
     if (s.padding) rows.push_back({"Padding", percent(*s.padding), "0 %", "of the computed tokens"});
 }
 
-void add_energy(Rows& rows, const Summary& s) {
+void add_energy(Rows& rows, const records::Summary& s) {
     if (!s.energy_j) return;
     const bool has_rates = s.tokens.value_or(0) > 0 && s.seconds.value_or(0) > 0;
     rows.push_back({"Energy", cat(significant(*s.energy_j), " J"), no_limit,
@@ -98,7 +99,7 @@ void add_energy(Rows& rows, const Summary& s) {
                               : "of all ranks together"});
 }
 
-void add_memory(Rows& rows, const Summary& s) {
+void add_memory(Rows& rows, const records::Summary& s) {
     if (!s.grown_bytes) return;
     rows.push_back({"Memory of a rank", megabytes(*s.grown_bytes),
                     s.predicted_bytes ? megabytes(*s.predicted_bytes) : no_limit,
@@ -118,7 +119,7 @@ std::string host_list(const std::vector<std::string>& hosts) {
 
 }  // namespace
 
-std::string figures_table(const Summary& summary) {
+std::string figures_table(const records::Summary& summary) {
     Rows rows{{"", "Value", "Limit", ""}};
     add_losses(rows, summary);
     add_scores(rows, summary);
@@ -130,7 +131,7 @@ std::string figures_table(const Summary& summary) {
     return table(rows, true);
 }
 
-std::string machine_table(const Manifest& m) {
+std::string machine_table(const records::Manifest& m) {
     Rows rows;
     const auto add = [&](const char* name, const std::string& value) {
         if (!value.empty()) rows.push_back({name, escaped(value)});

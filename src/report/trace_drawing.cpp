@@ -68,7 +68,7 @@ double waited_within(const std::vector<BesideSpan>& beside, double begin, double
 }
 
 // That an instruction took, without what it waited for.
-double time_of(const trireme::Span& span, const std::vector<BesideSpan>& beside) {
+double time_of(const trireme::schedule::Span& span, const std::vector<BesideSpan>& beside) {
     return span.end - span.begin - waited_within(beside, span.begin, span.end);
 }
 
@@ -80,12 +80,12 @@ struct Mean {
 };
 
 // Of each stage and kind of instruction.
-using Means = std::map<std::pair<int, Op>, Mean>;
+using Means = std::map<std::pair<int, schedule::Op>, Mean>;
 
 Means means_of(const Timeline& measured) {
     Means means;
     for (std::size_t row = 0; row < measured.prediction.spans.size(); ++row) {
-        for (const trireme::Span& span : measured.prediction.spans[row]) {
+        for (const trireme::schedule::Span& span : measured.prediction.spans[row]) {
             Mean& mean = means[{span.instruction.stage, span.instruction.op}];
             mean.sum += time_of(span, measured.beside[row]);
             ++mean.count;
@@ -94,14 +94,14 @@ Means means_of(const Timeline& measured) {
     return means;
 }
 
-StageCost cost_of(Means& means, int stage) {
-    const auto mean = [&](Op op) { return means[{stage, op}].value(); };
-    const double half = mean(Op::backward) / 2;  // where it is not divided
-    const bool is_divided = means[{stage, Op::backward_input}].count > 0;
-    return {.forward = mean(Op::forward),
-            .backward_input = is_divided ? mean(Op::backward_input) : half,
-            .backward_weight = is_divided ? mean(Op::backward_weight) : half,
-            .step = mean(Op::step)};
+schedule::StageCost cost_of(Means& means, int stage) {
+    const auto mean = [&](schedule::Op op) { return means[{stage, op}].value(); };
+    const double half = mean(schedule::Op::backward) / 2;  // where it is not divided
+    const bool is_divided = means[{stage, schedule::Op::backward_input}].count > 0;
+    return {.forward = mean(schedule::Op::forward),
+            .backward_input = is_divided ? mean(schedule::Op::backward_input) : half,
+            .backward_weight = is_divided ? mean(schedule::Op::backward_weight) : half,
+            .step = mean(schedule::Op::step)};
 }
 
 std::string words_of(const RunTrace& trace) {
@@ -141,14 +141,15 @@ Timeline measured(const RunTrace& trace, std::size_t step) {
         if (begin >= end) continue;
         const std::size_t row = rows.at(static_cast<std::size_t>(event.rank));
         if (event.is_instruction && event.lane == "compute") {
-            timeline.prediction.spans[row].push_back({parse_instruction(event.name, "trace.json"), begin, end});
+            timeline.prediction.spans[row].push_back(
+                {schedule::parse_instruction(event.name, "trace.json"), begin, end});
         } else if (const auto kind = beside_of(event)) {
             timeline.beside[row].push_back({*kind, event.name, begin, end});
         }
     }
     for (std::size_t row = 0; row < rows.size(); ++row) {
         double& busy = timeline.prediction.busy.emplace_back();
-        for (const trireme::Span& span : timeline.prediction.spans[row])
+        for (const trireme::schedule::Span& span : timeline.prediction.spans[row])
             busy += time_of(span, timeline.beside[row]);
     }
     return timeline;
@@ -156,7 +157,7 @@ Timeline measured(const RunTrace& trace, std::size_t step) {
 
 Timeline predicted(const TracedPlan& plan, const Timeline& measured) {
     Means means = means_of(measured);
-    std::vector<StageCost> costs;
+    std::vector<schedule::StageCost> costs;
     for (int stage = 0; stage < plan.shape.stages(); ++stage) costs.push_back(cost_of(means, stage));
     Timeline timeline{.title = cat(plan.schedule, ", if nothing but these passes and updates took time"),
                       .prediction = predict(plan.programs, plan.shape, costs)};

@@ -22,9 +22,9 @@ struct TracedEvent {
 struct TracedPlan {
     std::size_t first_step = 0;
     std::string schedule;
-    std::vector<std::vector<int>> teams;  // their ranks
-    std::vector<Program> programs;        // of the teams; none: steps do not stand by themselves
-    PipelineShape shape;                  // likewise
+    std::vector<std::vector<int>> teams;      // their ranks
+    std::vector<schedule::Program> programs;  // of the teams; none: steps do not stand by themselves
+    schedule::PipelineShape shape;            // likewise
 };
 
 struct RunTrace {

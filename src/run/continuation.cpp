@@ -6,9 +6,9 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::run {
 
-Continuation::Continuation(StopSignals* signals) {
+Continuation::Continuation(device::StopSignals* signals) {
     if (signals != nullptr) at_signal_.emplace(*signals, [this, signals] { say_at(signals->received()); });
 }
 
@@ -42,4 +42,4 @@ void Continuation::say_at(int signal) const {
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
-}  // namespace trireme
+}  // namespace trireme::run

@@ -9,14 +9,14 @@
 
 #include "trireme/device/stop_signals.hpp"
 
-namespace trireme {
+namespace trireme::run {
 
 class Continuation {
 public:
     // A line on standard error says at the first of `signals` how the run can be continued, because a launcher
     // that has lost a rank sends SIGTERM and kills this process soon after. `signals` outlive this; null means
     // no line.
-    explicit Continuation(StopSignals* signals);
+    explicit Continuation(device::StopSignals* signals);
 
     // Tells where the run's checkpoints are and which step the newest one has; 0 means that there is none.
     // Other threads may ask meanwhile.
@@ -31,7 +31,7 @@ private:
 
     mutable std::mutex guard_;
     std::string words_;
-    std::optional<SignalCall> at_signal_;
+    std::optional<device::SignalCall> at_signal_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::run

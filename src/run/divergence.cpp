@@ -5,13 +5,13 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 
-namespace trireme {
+namespace trireme::run {
 namespace {
 
 constexpr int most_skipped_in_a_row = 20;
 
 std::string describe_number(double value) {
-    return std::isfinite(value) ? cat(value) : describe_non_finite(value);
+    return std::isfinite(value) ? cat(value) : kernels::describe_non_finite(value);
 }
 
 std::string describe_ranks(const std::vector<int>& ranks) {
@@ -20,23 +20,23 @@ std::string describe_ranks(const std::vector<int>& ranks) {
                number_list(ranks));
 }
 
-std::string describe_without_repetition(const StepOutcome& outcome, const Plan& plan) {
+std::string describe_without_repetition(const records::StepOutcome& outcome, const plan::Plan& plan) {
     return cat("the step cannot be repeated, because schedule ", plan.schedule,
                " has updated parameters since; ", describe_ranks(outcome.non_finite_ranks));
 }
 
 // The message if every kernel output of the repeated step was finite.
-std::string describe_no_finding(const StepOutcome& outcome) {
+std::string describe_no_finding(const records::StepOutcome& outcome) {
     if (outcome.non_finite_ranks.empty()) return describe_ranks(outcome.non_finite_ranks);
     return "every kernel output was finite when the step was repeated: suspect a fault of memory or network";
 }
 
 }  // namespace
 
-void Divergence::locate(StepOutcome& outcome, const Plan& plan, RankTrainer& trainer, Communicator& control,
-                        Trace* trace) {
+void Divergence::locate(records::StepOutcome& outcome, const plan::Plan& plan, rank::RankTrainer& trainer,
+                        comm::Communicator& control, device::Trace* trace) {
     if (!outcome.is_skipped || !first_cause_.empty()) return;
-    if (can_repeat_step(plan.training, on_nan_)) {
+    if (rank::can_repeat_step(plan.training, on_nan_)) {
         trainer.drain();
         if (trace != nullptr) trace->begin_step(0, 0);  // what follows belongs to no step
         const std::string found = describe_first(control, trainer.repeat_with_checks(outcome.step));
@@ -49,9 +49,9 @@ void Divergence::locate(StepOutcome& outcome, const Plan& plan, RankTrainer& tra
     first_cause_ = outcome.non_finite;
 }
 
-std::optional<std::string> Divergence::complaint_about(const StepOutcome& outcome) {
+std::optional<std::string> Divergence::complaint_about(const records::StepOutcome& outcome) {
     skipped_in_a_row_ = outcome.is_skipped ? skipped_in_a_row_ + 1 : 0;
-    const int most = on_nan_ == OnNan::stop ? 1 : most_skipped_in_a_row;
+    const int most = on_nan_ == config::OnNan::stop ? 1 : most_skipped_in_a_row;
     if (skipped_in_a_row_ < most) return std::nullopt;
     const std::string numbers = cat("step ", outcome.step + 1, " has loss ", describe_number(outcome.loss),
                                     " and gradient norm ", describe_number(outcome.gradient_norm));
@@ -61,4 +61,4 @@ std::optional<std::string> Divergence::complaint_about(const StepOutcome& outcom
                " was the first of the run; ", first_cause_, "; lower --lr");
 }
 
-}  // namespace trireme
+}  // namespace trireme::run

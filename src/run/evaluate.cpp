@@ -19,13 +19,13 @@
 #include "trireme/setup/plan_memory.hpp"
 #include "trireme/setup/profile_choice.hpp"
 
-namespace trireme {
+namespace trireme::run {
 namespace {
 
-void print(const Job& job, const Evaluation& e, std::ostream& out) {
+void print(const setup::Job& job, const records::Evaluation& e, std::ostream& out) {
     out << fmt::format("model         {} ({}, {}), step {}\n", job.stored->place(), job.model.name,
                        name_of(job.model.task), job.stored->step());
-    const LoadReport report = check_fit(*job.stored, unique_parameters(build_layers(job.model)));
+    const checkpoint::LoadReport report = check_fit(*job.stored, unique_parameters(build_layers(job.model)));
     if (!report.unused.empty()) {
         out << fmt::format("unused        {} stored tensors that the model has no place for: {}, ...\n",
                            report.unused.size(), report.unused.front());
@@ -40,7 +40,7 @@ void print(const Job& job, const Evaluation& e, std::ostream& out) {
     out << std::flush;
 }
 
-void write_json(const Job& job, const Evaluation& e, const std::string& path) {
+void write_json(const setup::Job& job, const records::Evaluation& e, const std::string& path) {
     nlohmann::ordered_json figures{{"model", job.stored->place()},
                                    {"step", job.stored->step()},
                                    {"task", name_of(job.model.task)},
@@ -74,9 +74,9 @@ void check_output(const std::string& path) {
 }
 
 // The name of a parameter with a number that is none; empty: all are finite.
-std::string broken_parameter(Stream& stream, const LocalParameters& held) {
+std::string broken_parameter(device::Stream& stream, const stage::LocalParameters& held) {
     for (std::size_t i = 0; i < held.specs().size(); ++i) {
-        const std::vector<double> values = read_values(stream, held.values()[i]);
+        const std::vector<double> values = kernels::read_values(stream, held.values()[i]);
         if (!std::ranges::all_of(values, [](double value) { return std::isfinite(value); }))
             return held.specs()[i].name;
     }
@@ -84,7 +84,8 @@ std::string broken_parameter(Stream& stream, const LocalParameters& held) {
 }
 
 // The rank that holds it knows, and says, its name.
-void check_finite(const Job& job, RankModel& model, Stream& stream, const Evaluation& evaluation) {
+void check_finite(const setup::Job& job, rank::RankModel& model, device::Stream& stream,
+                  const records::Evaluation& evaluation) {
     if (std::isfinite(evaluation.loss)) return;
     const std::string broken = model.is_idle() ? "" : broken_parameter(stream, model.stages().parameters());
     throw ConfigError(
@@ -95,40 +96,43 @@ void check_finite(const Job& job, RankModel& model, Stream& stream, const Evalua
 
 }  // namespace
 
-void evaluate(const EvaluateConfig& told, Session& session) {
-    Watchdog watchdog(session, told.run.run.stall_timeout);
+void evaluate(const config::EvaluateConfig& told, comm::Session& session) {
+    rank::Watchdog watchdog(session, told.run.run.stall_timeout);
     const auto control = session.all_ranks("control", watchdog.patience());
-    EvaluateConfig config = told;
-    config.run = with_profiles_of_ranks(with_device_of_ranks(told.run, session, *control), session, *control);
-    const RunOptions& run = config.run.run;
-    std::optional<Setup> setup;
+    config::EvaluateConfig config = told;
+    config.run = setup::with_profiles_of_ranks(setup::with_device_of_ranks(told.run, session, *control),
+                                               session, *control);
+    const config::RunOptions& run = config.run.run;
+    std::optional<setup::Setup> setup;
     agree(*control, [&] {
         if (session.rank() == 0) check_output(config.output);
-        setup = set_up_evaluation(config, session.size());
+        setup = setup::set_up_evaluation(config, session.size());
     });
     require_same_setup(*control, *setup);
-    const Job& job = setup->job;
-    const PlanState& current = setup->current;
-    const std::size_t bytes = plan_memory({job, current}, nullptr, current.gradients, session.rank()).total();
-    refuse_more_than_memory(bytes, job.place, session, *control);
-    Stream stream = make_stream(config.run.precision.device, threads_per_rank(config.run, session, *control));
+    const setup::Job& job = setup->job;
+    const setup::PlanState& current = setup->current;
+    const std::size_t bytes =
+        setup::plan_memory({job, current}, nullptr, current.gradients, session.rank()).total();
+    setup::refuse_more_than_memory(bytes, job.place, session, *control);
+    device::Stream stream =
+        rank::make_stream(config.run.precision.device, setup::threads_per_rank(config.run, session, *control));
     if (current.plan.team_of(session.rank()) < 0) control->never_give_up();
-    const GpuRoad road = gpu_road(config.run, session, *control);
-    const GroupWiring wiring = wiring_for(stream, road, watchdog);
-    RankModel model(job, current, session.rank(),
-                    make_groups(session, current.plan, current.gradients.buckets, wiring));
-    const MessagesOfScope messages(watchdog.postman());
+    const rank::GpuRoad road = rank::gpu_road(config.run, session, *control);
+    const rank::GroupWiring wiring = wiring_for(stream, road, watchdog);
+    rank::RankModel model(job, current, session.rank(),
+                          make_groups(session, current.plan, current.gradients.buckets, wiring));
+    const comm::MessagesOfScope messages(watchdog.postman());
     watchdog.ask([&] { return model.position(); });
     agree(*control, [&] {
-        const ReadProgress progress(*job.stored, model.stored_bytes(*job.stored),
-                                    run.quiet || session.rank() != 0);
+        const checkpoint::ReadProgress progress(*job.stored, model.stored_bytes(*job.stored),
+                                                run.quiet || session.rank() != 0);
         model.fill(stream, run.seed, {.stored = &*job.stored});
     });
-    const Evaluation evaluation = evaluate_samples(model, stream, job, current, *control);
+    const records::Evaluation evaluation = evaluate_samples(model, stream, job, current, *control);
     agree(*control, [&] { check_finite(job, model, stream, evaluation); });
     if (session.rank() != 0) return;
     print(job, evaluation, std::cout);
     if (!config.output.empty()) write_json(job, evaluation, config.output);
 }
 
-}  // namespace trireme
+}  // namespace trireme::run

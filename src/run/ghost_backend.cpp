@@ -13,20 +13,20 @@
 #include "trireme/setup/peak_rate.hpp"
 #include "trireme/setup/plan_memory.hpp"
 
-namespace trireme {
+namespace trireme::run {
 namespace {
 
 // True if rank r of a team takes as long in all replicas of its stages: on a device of the same name that was
 // measured alike, beside the ranks of its team in the same way.
-bool replicas_are_alike(const Job& job, const Layout& layout, const std::vector<int>& nodes) {
+bool replicas_are_alike(const setup::Job& job, const layout::Layout& layout, const std::vector<int>& nodes) {
     if (!job.config.emulation.slow.empty()) return false;
-    for (const StageLayout& stage : layout.stages) {
-        const ReplicaLayout& first = stage.replicas.front();
-        for (const ReplicaLayout& replica : stage.replicas) {
+    for (const layout::StageLayout& stage : layout.stages) {
+        const layout::ReplicaLayout& first = stage.replicas.front();
+        for (const layout::ReplicaLayout& replica : stage.replicas) {
             if (replica.shares != first.shares) return false;
             for (std::size_t r = 0; r < replica.ranks.size(); ++r) {
                 const auto name = [&](int rank) { return job.devices->of(rank).name; };
-                const auto is_beside_first = [&](const ReplicaLayout& each) {
+                const auto is_beside_first = [&](const layout::ReplicaLayout& each) {
                     return nodes[static_cast<std::size_t>(each.ranks[r])] ==
                            nodes[static_cast<std::size_t>(each.ranks.front())];
                 };
@@ -41,17 +41,17 @@ bool replicas_are_alike(const Job& job, const Layout& layout, const std::vector<
 }
 
 // The memory of each rank. Gradients are grouped as in a run that computes.
-std::vector<RankMemory> memory_of_plan(const Job& job, const PlanState& state, int ranks) {
-    const SizedPlan sized(job, state);
+std::vector<setup::RankMemory> memory_of_plan(const setup::Job& job, const setup::PlanState& state, int ranks) {
+    const setup::SizedPlan sized(job, state);
     return memory_of_ranks(sized, &job.config.optimizer, gradient_plan(sized), ranks);
 }
 
-RankMemory fullest_of(const std::vector<RankMemory>& memories) {
-    return *std::ranges::max_element(memories, {}, &RankMemory::total);
+setup::RankMemory fullest_of(const std::vector<setup::RankMemory>& memories) {
+    return *std::ranges::max_element(memories, {}, &setup::RankMemory::total);
 }
 
 // Says why the device of the first rank that needs too much does not suffice; empty if all do.
-std::string lack_on_devices(const Job& job, const std::vector<RankMemory>& memories) {
+std::string lack_on_devices(const setup::Job& job, const std::vector<setup::RankMemory>& memories) {
     std::string lack;
     for (std::size_t rank = 0; lack.empty() && rank < memories.size(); ++rank)
         lack = lack_of_device_memory(job.devices, static_cast<int>(rank), memories[rank].total());
@@ -60,11 +60,11 @@ std::string lack_on_devices(const Job& job, const std::vector<RankMemory>& memor
 
 // The ranks at the place of this rank in the teams of its pipe. With many ranks an update waits for the norms
 // of these alone: their neighbours in team and replica are as late.
-std::vector<int> column_of(const Plan& plan, const std::vector<int>& pipe, int rank) {
+std::vector<int> column_of(const plan::Plan& plan, const std::vector<int>& pipe, int rank) {
     const std::vector<int>& own = plan.teams[static_cast<std::size_t>(plan.team_of(rank))].ranks;
     const auto place = std::find(own.begin(), own.end(), rank) - own.begin();
     std::vector<int> column;
-    for (const Team& team : plan.teams) {
+    for (const layout::Team& team : plan.teams) {
         if (team.ranks.size() != own.size()) return pipe;
         const int other = team.ranks[static_cast<std::size_t>(place)];
         if (std::binary_search(pipe.begin(), pipe.end(), other)) column.push_back(other);
@@ -76,7 +76,7 @@ std::vector<int> column_of(const Plan& plan, const std::vector<int>& pipe, int r
 // The objects that ghosts share. Rank 0 makes them, and it alone changes the plan and decides. All ranks record
 // their steps.
 struct GhostWorld {
-    GhostWorld(Setup setup, const Session& session, Manifest manifest)
+    GhostWorld(setup::Setup setup, const comm::Session& session, records::Manifest manifest)
         : parts(std::move(setup), session.nodes(), {}, std::move(manifest), true),
           messages(session.blank_memory(std::size_t{1} << 30)),
           records(session.size()) {
@@ -84,23 +84,23 @@ struct GhostWorld {
     }
 
     // Ranks share the times of passes if replicas of the plan are alike.
-    void share_pass_times(const Session& session) {
-        const bool are_shared = charges_passes(parts.job.config, session.size()) &&
+    void share_pass_times(const comm::Session& session) {
+        const bool are_shared = setup::charges_passes(parts.job.config, session.size()) &&
                                 replicas_are_alike(parts.job, parts.current.plan.layout, session.nodes());
-        pass_times = are_shared ? std::make_shared<PassTimes>() : nullptr;
+        pass_times = are_shared ? std::make_shared<stage::PassTimes>() : nullptr;
     }
 
     RunParts parts;
-    std::shared_ptr<const BlankMemory> messages;
-    std::shared_ptr<PassTimes> pass_times;  // null if ranks share none
+    std::shared_ptr<const comm::BlankMemory> messages;
+    std::shared_ptr<stage::PassTimes> pass_times;  // null if ranks share none
     GhostRecords records;
-    RankMemory memory = {};  // of the rank that needs most
+    setup::RankMemory memory = {};  // of the rank that needs most
 };
 
 class GhostBackend : public Backend {
 public:
-    GhostBackend(std::shared_ptr<GhostWorld> world, const Session& session, Communicator& control,
-                 Patience patience)
+    GhostBackend(std::shared_ptr<GhostWorld> world, const comm::Session& session, comm::Communicator& control,
+                 device::Patience patience)
         : world_(std::move(world)), session_(session), control_(control), patience_(patience) {}
 
     RunParts& parts() override { return world_->parts; }
@@ -111,7 +111,7 @@ public:
         barrier(control_);
     }
 
-    void prepare(Trace* trace) override {
+    void prepare(device::Trace* trace) override {
         trace_ = trace;
         if (keeps_records())
             parts().recorder.begin(current(), parts().deciding.origin(), world_->memory,
@@ -119,13 +119,14 @@ public:
         start_trainer();
     }
 
-    RankTrainer& trainer() override { return *trainer_; }
+    rank::RankTrainer& trainer() override { return *trainer_; }
 
     std::size_t end_of_stretch(std::size_t first) const override {
         return world_->parts.deciding.next_chance(first);
     }
 
-    void settle(StepOutcome outcome, const std::function<void(StepOutcome&)>& record) override {
+    void settle(records::StepOutcome outcome,
+                const std::function<void(records::StepOutcome&)>& record) override {
         world_->records.add(session_.rank(), outcome, record);
     }
 
@@ -134,17 +135,17 @@ public:
         return step > 0;
     }
 
-    std::shared_ptr<Choice> choose(std::size_t step) override {
-        look_began_ = now_seconds();
+    std::shared_ptr<adapt::Choice> choose(std::size_t step) override {
+        look_began_ = device::now_seconds();
         return shared_by_first(control_, keeps_records() ? choose_for_all(step) : nullptr);
     }
 
-    PlanChange change_plan(Choice& choice, std::size_t) override {
-        PlanTransition& transition = choice.transition;
-        PlanChange change{.from = hash_of(current().plan),
-                          .to = hash_of(transition.to.plan),
-                          .moved_bytes = transition.moved_bytes(job()),
-                          .kept_bytes = transition.kept_bytes(job())};
+    records::PlanChange change_plan(adapt::Choice& choice, std::size_t) override {
+        adapt::PlanTransition& transition = choice.transition;
+        records::PlanChange change{.from = hash_of(current().plan),
+                                   .to = hash_of(transition.to.plan),
+                                   .moved_bytes = transition.moved_bytes(job()),
+                                   .kept_bytes = transition.kept_bytes(job())};
         if (transition.moves_state) trainer_.reset();
         barrier(control_);  // no rank looks at the plan while rank 0 changes it
         if (keeps_records()) change_world(transition);
@@ -154,19 +155,19 @@ public:
             move_state(transition.moves);
             barrier(control_);
         }
-        change.seconds = now_seconds() - look_began_;
+        change.seconds = device::now_seconds() - look_began_;
         return change;
     }
 
-    std::optional<Evaluation> evaluate() override { return std::nullopt; }
+    std::optional<records::Evaluation> evaluate() override { return std::nullopt; }
     void save(std::size_t, bool) override {}
     void advance_saving() override {}
     void finish_saving() override {}
 
-    Figures figures(const std::optional<Evaluation>& validation) override {
+    records::Figures figures(const std::optional<records::Evaluation>& validation) override {
         barrier(control_);  // all ranks have recorded their steps
         if (!keeps_records()) return {};
-        Figures figures = parts().recorder.figures(validation);
+        records::Figures figures = parts().recorder.figures(validation);
         figures.predicted_bytes = world_->memory.total();
         return figures;
     }
@@ -174,90 +175,93 @@ public:
     void finish() override {}
 
 private:
-    const Job& job() const { return world_->parts.job; }
-    PlanState& current() { return world_->parts.current; }
+    const setup::Job& job() const { return world_->parts.job; }
+    setup::PlanState& current() { return world_->parts.current; }
 
     void start_trainer() {
         const int rank = session_.rank();
-        Stream stream{.backend = GhostStream{}, .seconds_of = kernel_seconds_of(job(), rank)};
+        device::Stream stream{.backend = device::GhostStream{}, .seconds_of = kernel_seconds_of(job(), rank)};
         trainer_.emplace(job(), current(),
-                         TrainingRank{.number = rank, .stream = std::move(stream), .trace = trace_}, groups());
-        if (charges_passes(job().config, session_.size())) trainer_->charge_whole_passes(world_->pass_times);
+                         rank::TrainingRank{.number = rank, .stream = std::move(stream), .trace = trace_},
+                         groups());
+        if (setup::charges_passes(job().config, session_.size()))
+            trainer_->charge_whole_passes(world_->pass_times);
         if (world_->pass_times && is_in_first_replica()) trainer_->rehearse();
     }
 
-    std::shared_ptr<Choice> choose_for_all(std::size_t step) {
-        Deciding& deciding = parts().deciding;
-        std::optional<Choice> choice = deciding.choose(step);
+    std::shared_ptr<adapt::Choice> choose_for_all(std::size_t step) {
+        adapt::Deciding& deciding = parts().deciding;
+        std::optional<adapt::Choice> choice = deciding.choose(step);
         if (!choice) return nullptr;
         const std::string lack =
             lack_on_devices(job(), memory_of_plan(job(), choice->transition.to, session_.size()));
         if (!lack.empty()) deciding.refuse(lack);
-        return lack.empty() ? std::make_shared<Choice>(std::move(*choice)) : nullptr;
+        return lack.empty() ? std::make_shared<adapt::Choice>(std::move(*choice)) : nullptr;
     }
 
-    void change_world(PlanTransition& transition) {
+    void change_world(adapt::PlanTransition& transition) {
         apply(transition, current());
         if (transition.moves_state) world_->share_pass_times(session_);
-        const RankMemory memory = fullest_of(memory_of_plan(job(), current(), session_.size()));
+        const setup::RankMemory memory = fullest_of(memory_of_plan(job(), current(), session_.size()));
         if (memory.total() > world_->memory.total()) world_->memory = memory;
     }
 
     // Collective. Sends messages as long as parameters and moments are.
-    void move_state(const StateMoves& moves) {
+    void move_state(const rank::StateMoves& moves) {
         if (!mover_) mover_ = without_values(session_.all_ranks("mover", patience_), world_->messages);
-        const DType dtype = job().dtype;
+        const device::DType dtype = job().dtype;
         for (std::size_t kept = 0; kept < kept_of(job().config.optimizer, dtype); ++kept)
             carry_out(moves.moments, {}, {}, wide_of(dtype), *mover_);
         carry_out(moves.values, {}, {}, dtype, *mover_);
     }
 
     bool is_in_first_replica() {
-        return std::ranges::any_of(current().plan.layout.stages, [&](const StageLayout& stage) {
+        return std::ranges::any_of(current().plan.layout.stages, [&](const layout::StageLayout& stage) {
             const std::vector<int>& ranks = stage.replicas.front().ranks;
             return std::ranges::find(ranks, session_.rank()) != ranks.end();
         });
     }
 
-    RankGroups groups() {
-        const Plan& plan = current().plan;
-        RankGroups groups = make_groups(session_, plan, current().gradients.buckets, {.patience = patience_});
-        groups.record = single_rank("record");
+    rank::RankGroups groups() {
+        const plan::Plan& plan = current().plan;
+        rank::RankGroups groups =
+            rank::make_groups(session_, plan, current().gradients.buckets, {.patience = patience_});
+        groups.record = comm::single_rank("record");
         const bool is_idle = plan.team_of(session_.rank()) < 0;
-        const bool are_many = session_.size() > max_ranks_in_detail;
+        const bool are_many = session_.size() > setup::max_ranks_in_detail;
         if (are_many && !plan.training.shape.updates_alone) {
             groups.update =
-                is_idle ? single_rank("update")
+                is_idle ? comm::single_rank("update")
                         : session_.group_of(column_of(plan, groups.pipe, session_.rank()), "update", patience_);
         }
         if (is_idle) return groups;
         for (auto* group : {&groups.activations, &groups.gradients, &groups.tensor}) {
             if (*group) *group = without_values(std::move(*group), world_->messages);
         }
-        const auto without = are_many ? around_ring_without_values : without_values;
+        const auto without = are_many ? comm::around_ring_without_values : comm::without_values;
         for (auto& [ranks, group] : groups.data) group = without(std::move(group), world_->messages);
         return groups;
     }
 
     std::shared_ptr<GhostWorld> world_;
-    const Session& session_;
-    Communicator& control_;
-    Patience patience_;
-    Trace* trace_ = nullptr;
+    const comm::Session& session_;
+    comm::Communicator& control_;
+    device::Patience patience_;
+    device::Trace* trace_ = nullptr;
     double look_began_ = 0;
-    std::optional<RankTrainer> trainer_;
-    std::unique_ptr<Communicator> mover_;  // null until state moves
+    std::optional<rank::RankTrainer> trainer_;
+    std::unique_ptr<comm::Communicator> mover_;  // null until state moves
 };
 
-std::shared_ptr<GhostWorld> make_world(const RunConfig& config, const Session& session) {
-    Setup setup = set_up(config, session.size());
-    check_traced_steps(config.run.trace, setup.job.steps);
-    check_straggler(config, setup.current.plan);
+std::shared_ptr<GhostWorld> make_world(const config::RunConfig& config, const comm::Session& session) {
+    setup::Setup setup = setup::set_up(config, session.size());
+    rank::check_traced_steps(config.run.trace, setup.job.steps);
+    adapt::check_straggler(config, setup.current.plan);
     setup.job.slow = slow_run_of(setup.job, session.size());
-    const std::vector<RankMemory> memories = memory_of_plan(setup.job, setup.current, session.size());
+    const std::vector<setup::RankMemory> memories = memory_of_plan(setup.job, setup.current, session.size());
     const std::string lack = lack_on_devices(setup.job, memories);
     if (!lack.empty()) throw ConfigError(lack);
-    Manifest manifest = make_manifest({setup.job, setup.current.plan, session});
+    records::Manifest manifest = make_manifest({setup.job, setup.current.plan, session});
     auto world = std::make_shared<GhostWorld>(std::move(setup), session, std::move(manifest));
     world->memory = fullest_of(memories);
     if (!config.run.dry_run) world->parts.recorder.open_directory();
@@ -266,8 +270,8 @@ std::shared_ptr<GhostWorld> make_world(const RunConfig& config, const Session& s
 
 }  // namespace
 
-std::unique_ptr<Backend> ghost_backend(const RunConfig& config, const Session& session, Communicator& control,
-                                       Patience patience) {
+std::unique_ptr<Backend> ghost_backend(const config::RunConfig& config, const comm::Session& session,
+                                       comm::Communicator& control, device::Patience patience) {
     std::shared_ptr<GhostWorld> world;
     agree(control, [&] {
         if (session.rank() == 0) world = make_world(config, session);
@@ -278,4 +282,4 @@ std::unique_ptr<Backend> ghost_backend(const RunConfig& config, const Session& s
     return std::make_unique<GhostBackend>(std::move(world), session, control, patience);
 }
 
-}  // namespace trireme
+}  // namespace trireme::run

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
-namespace trireme {
+namespace trireme::run {
 
-void GhostRecords::add(int rank, const StepOutcome& own, const std::function<void(StepOutcome&)>& record) {
+void GhostRecords::add(int rank, const records::StepOutcome& own,
+                       const std::function<void(records::StepOutcome&)>& record) {
     Step& step = steps_[own.step];
-    StepOutcome& all = step.outcome;
+    records::StepOutcome& all = step.outcome;
     if (step.ranks++ == 0) {
         all = own;
         all.ranks.assign(static_cast<std::size_t>(ranks_), {});
@@ -23,9 +24,9 @@ void GhostRecords::add(int rank, const StepOutcome& own, const std::function<voi
     all.waits += own.waits * (1.0 / ranks_);
     all.padded_tokens += own.padded_tokens;
     if (step.ranks < ranks_) return;
-    StepOutcome outcome = std::move(all);
+    records::StepOutcome outcome = std::move(all);
     steps_.erase(own.step);
     record(outcome);
 }
 
-}  // namespace trireme
+}  // namespace trireme::run

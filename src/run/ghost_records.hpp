@@ -7,7 +7,7 @@
 
 #include "trireme/records/step_outcome.hpp"
 
-namespace trireme {
+namespace trireme::run {
 
 class GhostRecords {
 public:
@@ -15,11 +15,12 @@ public:
 
     // Adds how a step went on this rank. Calls `record` with the outcome of the step, in the order of the
     // steps, when all ranks have added theirs.
-    void add(int rank, const StepOutcome& own, const std::function<void(StepOutcome&)>& record);
+    void add(int rank, const records::StepOutcome& own,
+             const std::function<void(records::StepOutcome&)>& record);
 
 private:
     struct Step {
-        StepOutcome outcome;
+        records::StepOutcome outcome;
         int ranks = 0;
     };
 
@@ -27,4 +28,4 @@ private:
     std::map<std::size_t, Step> steps_;  // that not all have added to
 };
 
-}  // namespace trireme
+}  // namespace trireme::run

@@ -6,25 +6,25 @@
 #include "trireme/rank/tracing.hpp"
 #include "trireme/setup/peak_rate.hpp"
 
-namespace trireme {
+namespace trireme::run {
 namespace {
 
 class Run {
 public:
-    Run(Backend& backend, const Session& session, Communicator& control)
+    Run(Backend& backend, const comm::Session& session, comm::Communicator& control)
         : backend_(backend), session_(session), control_(control) {}
 
     Ending take_steps() {
         backend_.prepare(tracing_.trace());
         if (needs_links(job_.config.policy)) {
-            const RankLinks links = backend_.trainer().measure_links(control_);
+            const layout::RankLinks links = backend_.trainer().measure_links(control_);
             if (backend_.keeps_records()) parts_.deciding.know_links(links);
         }
         std::size_t step = job_.first_step;
         while (step < job_.steps && !stop_) step = take_stretch(step);
         backend_.save(step, true);
         const bool is_done = step == job_.steps;
-        const std::optional<Evaluation> validation = is_done ? evaluate(step) : std::nullopt;
+        const std::optional<records::Evaluation> validation = is_done ? evaluate(step) : std::nullopt;
         finish(step, validation);
         return is_done ? Ending::done : Ending::stopped;
     }
@@ -40,9 +40,9 @@ private:
         for (std::size_t step = first; step < end; ++step) {
             tracing_.begin_step(step + 1, step - first);
             tracing_.made_with(parts_.current.plan);
-            const TraceSpan span(tracing_.trace(), TraceLane::step, "step");
-            for (StepOutcome& outcome : backend_.trainer().step())
-                backend_.settle(std::move(outcome), [this](StepOutcome& settled) { record(settled); });
+            const device::TraceSpan span(tracing_.trace(), device::TraceLane::step, "step");
+            for (records::StepOutcome& outcome : backend_.trainer().step())
+                backend_.settle(std::move(outcome), [this](records::StepOutcome& settled) { record(settled); });
             if (stop_) end = backend_.trainer().end_stretch_early();
             backend_.advance_saving();
         }
@@ -55,14 +55,14 @@ private:
     static bool is_due(std::size_t period, std::size_t step) { return period > 0 && step % period == 0; }
 
     void change_plan(std::size_t step) {
-        const double begin = now_seconds();
-        const std::shared_ptr<Choice> choice = backend_.choose(step);
-        Deciding& deciding = parts_.deciding;
+        const double begin = device::now_seconds();
+        const std::shared_ptr<adapt::Choice> choice = backend_.choose(step);
+        adapt::Deciding& deciding = parts_.deciding;
         const bool is_look = deciding.is_look(step);
         if (backend_.keeps_records()) parts_.recorder.no_change(step, deciding.take_complaint());
         if (choice) {
-            TraceSpan span(tracing_.trace(), TraceLane::compute, "change of plan");
-            const PlanChange change = backend_.change_plan(*choice, step);
+            device::TraceSpan span(tracing_.trace(), device::TraceLane::compute, "change of plan");
+            const records::PlanChange change = backend_.change_plan(*choice, step);
             span.set_bytes(change.moved_bytes);
             if (backend_.keeps_records()) {
                 deciding.note(choice->decision, change);
@@ -70,14 +70,14 @@ private:
             }
         }
         if (choice || is_look) backend_.trainer().share_products();
-        if (!choice && is_look && backend_.keeps_records()) parts_.recorder.look(now_seconds() - begin);
+        if (!choice && is_look && backend_.keeps_records()) parts_.recorder.look(device::now_seconds() - begin);
     }
 
-    void record(StepOutcome& outcome) {
+    void record(records::StepOutcome& outcome) {
         divergence_.locate(outcome, parts_.current.plan, backend_.trainer(), control_, tracing_.trace());
-        const std::vector<SlownessChange> changes = parts_.deciding.observe(outcome);
+        const std::vector<policy::SlownessChange> changes = parts_.deciding.observe(outcome);
         parts_.recorder.step(outcome, changes);
-        if (!stop_ && outcome.stop.reason != StopReason::none) stop_ = outcome.stop;
+        if (!stop_ && outcome.stop.reason != records::StopReason::none) stop_ = outcome.stop;
         const std::optional<std::string> complaint = divergence_.complaint_about(outcome);
         if (!complaint) return;
         backend_.finish_saving();  // the last good checkpoint
@@ -86,18 +86,18 @@ private:
         throw ConfigError(*complaint);
     }
 
-    std::optional<Evaluation> evaluate(std::size_t step) {
-        const TraceSpan span(tracing_.trace(), TraceLane::compute, "evaluation");
-        const std::optional<Evaluation> evaluation = backend_.evaluate();
+    std::optional<records::Evaluation> evaluate(std::size_t step) {
+        const device::TraceSpan span(tracing_.trace(), device::TraceLane::compute, "evaluation");
+        const std::optional<records::Evaluation> evaluation = backend_.evaluate();
         if (evaluation) parts_.recorder.evaluation(step, *evaluation);
         return evaluation;
     }
 
     void write_trace() { tracing_.write(parts_.recorder.path(), session_.host()); }
 
-    void finish(std::size_t step, const std::optional<Evaluation>& validation) {
-        Figures figures = backend_.figures(validation);
-        if (step < job_.steps) figures.stopped = {.step = step, .because = words_of(*stop_, job_.config)};
+    void finish(std::size_t step, const std::optional<records::Evaluation>& validation) {
+        records::Figures figures = backend_.figures(validation);
+        if (step < job_.steps) figures.stopped = {.step = step, .because = rank::words_of(*stop_, job_.config)};
         backend_.finish_saving();
         write_trace();
         if (backend_.keeps_records()) parts_.recorder.finish(std::move(figures));
@@ -106,18 +106,18 @@ private:
 
     Backend& backend_;
     RunParts& parts_ = backend_.parts();
-    const Job& job_ = parts_.job;
-    const Session& session_;
-    Communicator& control_;
-    Tracing tracing_{job_.config.run.trace, control_};
+    const setup::Job& job_ = parts_.job;
+    const comm::Session& session_;
+    comm::Communicator& control_;
+    rank::Tracing tracing_{job_.config.run.trace, control_};
     Divergence divergence_{job_.config.run.on_nan};
-    std::optional<Stop> stop_;  // why the run ends before its last step; empty if it continues
+    std::optional<records::Stop> stop_;  // why the run ends before its last step; empty if it continues
 };
 
 }  // namespace
 
-Ending run_steps(Backend& backend, const Session& session, Communicator& control) {
+Ending run_steps(Backend& backend, const comm::Session& session, comm::Communicator& control) {
     return Run(backend, session, control).take_steps();
 }
 
-}  // namespace trireme
+}  // namespace trireme::run

@@ -18,22 +18,22 @@
 #include "trireme/setup/peak_rate.hpp"
 #include "trireme/setup/plan_memory.hpp"
 
-namespace trireme {
+namespace trireme::run {
 namespace {
 
 // Everything that ranks agree on before a rank begins to work.
 struct RealStart {
-    Setup setup;
-    RecordedChanges recorded;
+    setup::Setup setup;
+    adapt::RecordedChanges recorded;
     int threads = 1;
-    GpuRoad road = {};
-    Manifest manifest = {};
+    rank::GpuRoad road = {};
+    records::Manifest manifest = {};
 };
 
 // The end of the steps that begin after `first` steps and may keep work in flight between them: the next
 // evaluation or checkpoint, or the next chance to change the plan.
-std::size_t longest_stretch(std::size_t first, std::size_t next_chance, const Plan& plan,
-                            const RunOptions& run) {
+std::size_t longest_stretch(std::size_t first, std::size_t next_chance, const plan::Plan& plan,
+                            const config::RunOptions& run) {
     constexpr std::size_t most_micro_batches = 1 << 30;  // that a stretch numbers
     const auto each = static_cast<std::size_t>(plan.micro_batches());
     std::size_t end = std::min(next_chance, first + most_micro_batches / each);
@@ -63,7 +63,7 @@ public:
                    .stopping = &rank.stopping,
                    .nodes = rank.session.nodes(),
                    .twin = twin_.get()} {
-        const RankMemory own = memory_by_plan();
+        const setup::RankMemory own = memory_by_plan();
         max_bytes_.rank = std::max(max_bytes_.rank, own.total());
         memory_ = fullest(rank.control, own);
     }
@@ -76,11 +76,11 @@ public:
         refuse_lack_of_room();
     }
 
-    void prepare(Trace* trace) override {
+    void prepare(device::Trace* trace) override {
         refuse_lack_of_room();
         running_.trace = trace;
-        const PeakRate peak = peak_of_all(rank_.control, job_, running_.threads, rank_.session);
-        allocated_bytes_ = forget_peak(job_.place);
+        const setup::PeakRate peak = peak_of_all(rank_.control, job_, running_.threads, rank_.session);
+        allocated_bytes_ = setup::forget_peak(job_.place);
         start_trainer(running_);
         rank_.watchdog.ask([this] { return trainer_->position(); });
         rank_.control.never_give_up();  // while ranks read, of which one may have much to read
@@ -95,7 +95,7 @@ public:
         parts_.recorder.begin(parts_.current, parts_.deciding.origin(), memory_, peak);
     }
 
-    RankTrainer& trainer() override { return *trainer_; }
+    rank::RankTrainer& trainer() override { return *trainer_; }
 
     // A schedule that has nothing in flight between steps takes them one by one.
     std::size_t end_of_stretch(std::size_t first) const override {
@@ -103,44 +103,46 @@ public:
         return longest_stretch(first, parts_.deciding.next_chance(first), parts_.current.plan, job_.config.run);
     }
 
-    void settle(StepOutcome outcome, const std::function<void(StepOutcome&)>& record) override {
+    void settle(records::StepOutcome outcome,
+                const std::function<void(records::StepOutcome&)>& record) override {
         record(outcome);
     }
 
     bool may_change_plan(std::size_t) override { return true; }
 
-    std::shared_ptr<Choice> choose(std::size_t step) override {
-        std::optional<Choice> choice = parts_.deciding.choose(step);
+    std::shared_ptr<adapt::Choice> choose(std::size_t step) override {
+        std::optional<adapt::Choice> choice = parts_.deciding.choose(step);
         if (parts_.deciding.is_look(step)) refuse_unlike_plans(rank_.control, choice, step);
         // The memory for recorded changes was checked before the first step.
         const bool is_checked = choice && (choice->is_recorded || !choice->transition.moves_state);
         if (!choice || !(is_checked || has_room_for(choice->transition))) return nullptr;
-        return std::make_shared<Choice>(std::move(*choice));
+        return std::make_shared<adapt::Choice>(std::move(*choice));
     }
 
-    PlanChange change_plan(Choice& choice, std::size_t step) override {
-        PlanTransition& transition = choice.transition;
+    records::PlanChange change_plan(adapt::Choice& choice, std::size_t step) override {
+        adapt::PlanTransition& transition = choice.transition;
         if (!transition.moves_state) {
-            const PlanChange change{.from = hash_of(parts_.current.plan), .to = hash_of(transition.to.plan)};
+            const records::PlanChange change{.from = hash_of(parts_.current.plan),
+                                             .to = hash_of(transition.to.plan)};
             apply(transition, parts_.current);
             max_bytes_.rank = std::max(max_bytes_.rank, memory_by_plan().total());
             return change;
         }
         saving_->finish();  // the state that is being copied will move
         running_.save = [this, step] { return saving_->save_at_once(step, state_after(step)); };
-        const PlanChange change = switch_to(transition, running_);
+        const records::PlanChange change = switch_to(transition, running_);
         saving_->change_parts(parts_of(parts_.current.gradients, rank_.session.size()));
         save_before_updates();
         return change;
     }
 
-    std::optional<Evaluation> evaluate() override {
+    std::optional<records::Evaluation> evaluate() override {
         if (job_.samples.validation.empty()) return std::nullopt;
         return trainer_->evaluate(rank_.control);
     }
 
     void save(std::size_t step, bool is_last) override {
-        const TraceSpan span(running_.trace, TraceLane::compute, "beginning of a checkpoint");
+        const device::TraceSpan span(running_.trace, device::TraceLane::compute, "beginning of a checkpoint");
         saving_->begin(step, state_after(step), is_last);
         if (!saving_->waits().empty() && saving_->waits().back().step == step)
             parts_.recorder.waited_to_save(saving_->waits().back());
@@ -157,18 +159,18 @@ public:
         record_saves();
     }
 
-    Figures figures(const std::optional<Evaluation>& validation) override {
+    records::Figures figures(const std::optional<records::Evaluation>& validation) override {
         parts_.recorder.measured_peak_again(
             peak_again(parts_.recorder.peak(), rank_.control, job_, running_.threads, rank_.session));
-        Figures figures = parts_.recorder.figures(validation);
+        records::Figures figures = parts_.recorder.figures(validation);
         figures.grown_bytes = most_of_ranks(grown_bytes());
         figures.predicted_bytes = most_of_ranks(max_bytes_.rank);
-        const std::string remark = remark_on_memory(*figures.grown_bytes, figures.predicted_bytes);
+        const std::string remark = records::remark_on_memory(*figures.grown_bytes, figures.predicted_bytes);
         // Simulated ranks share the memory of one process.
-        if (!remark.empty() && !time_is_simulated()) figures.remarks.push_back(remark);
+        if (!remark.empty() && !device::time_is_simulated()) figures.remarks.push_back(remark);
         figures.saves = saving_->saves();
         figures.save_seconds = saving_->stall_seconds();
-        for (const SaveWait& wait : saving_->waits()) figures.save_wait_seconds += wait.seconds;
+        for (const records::SaveWait& wait : saving_->waits()) figures.save_wait_seconds += wait.seconds;
         return figures;
     }
 
@@ -177,13 +179,13 @@ public:
 private:
     bool is_first() const { return rank_.session.rank() == 0; }
 
-    RankMemory memory_by_plan() const {
-        const PlanState& current = parts_.current;
-        return plan_memory({job_, current}, &job_.config.optimizer, current.gradients, rank_.session.rank(),
-                           job_.config.run.checkpoint_every > 0);
+    setup::RankMemory memory_by_plan() const {
+        const setup::PlanState& current = parts_.current;
+        return setup::plan_memory({job_, current}, &job_.config.optimizer, current.gradients,
+                                  rank_.session.rank(), job_.config.run.checkpoint_every > 0);
     }
 
-    std::size_t grown_bytes() const { return peak_allocated_bytes(job_.place) - allocated_bytes_; }
+    std::size_t grown_bytes() const { return setup::peak_allocated_bytes(job_.place) - allocated_bytes_; }
 
     std::size_t most_of_ranks(std::size_t bytes) {
         return static_cast<std::size_t>(
@@ -191,33 +193,35 @@ private:
     }
 
     // Collective. Why device, machine or node lack memory for these bytes; empty if they have it.
-    std::string lack_of_room(const ChangeMemory& bytes, std::size_t held) {
+    std::string lack_of_room(const adapt::ChangeMemory& bytes, std::size_t held) {
         std::string lack = first_complaint(
             rank_.control, lack_of_device_memory(job_.devices, rank_.session.rank(), bytes.rank));
         if (lack.empty())
-            lack = lack_of_memory(bytes.rank - std::min(bytes.rank, held), job_.place, rank_.session,
-                                  rank_.control);
+            lack = setup::lack_of_memory(bytes.rank - std::min(bytes.rank, held), job_.place, rank_.session,
+                                         rank_.control);
         if (lack.empty())
             lack = first_complaint(rank_.control,
-                                   twin_ ? lack_of_node_memory(*twin_, bytes.node, rank_.session) : "");
+                                   twin_ ? setup::lack_of_node_memory(*twin_, bytes.node, rank_.session) : "");
         return lack;
     }
 
     void refuse_lack_of_room() {
         const std::string lack = lack_of_room(max_bytes_, 0);
         if (!lack.empty()) throw ConfigError(lack);
-        refuse_more_than_memory(memory_.copy_beside_gpu, Place::memory, rank_.session, rank_.control);
+        setup::refuse_more_than_memory(memory_.copy_beside_gpu, device::Place::memory, rank_.session,
+                                       rank_.control);
         agree(rank_.control, [&] {
-            if (is_first() && !job_.kept_steps) refuse_used(job_.config.run.run_dir);
+            if (is_first() && !job_.kept_steps) records::refuse_used(job_.config.run.run_dir);
         });
     }
 
     // Collective. True if there is memory for a change that was not known when the run began, beside what is
     // held.
-    bool has_room_for(const PlanTransition& transition) {
+    bool has_room_for(const adapt::PlanTransition& transition) {
         const int rank = rank_.session.rank();
-        const ChangeMemory bytes{.rank = std::max(memory_by_plan().total(), transition.max_bytes(job_, rank)),
-                                 .node = transition.node_bytes(job_, rank_.session.node())};
+        const adapt::ChangeMemory bytes{
+            .rank = std::max(memory_by_plan().total(), transition.max_bytes(job_, rank)),
+            .node = transition.node_bytes(job_, rank_.session.node())};
         const std::string lack = lack_of_room(bytes, grown_bytes());
         if (!lack.empty()) parts_.deciding.refuse(lack);
         if (lack.empty()) max_bytes_.rank = std::max(max_bytes_.rank, bytes.rank);
@@ -229,13 +233,14 @@ private:
         SavingPlan plan = plan_saving(job_, parts_.current, rank_.session.size());
         std::string folder;
         if (is_first()) {
-            folder = std::filesystem::absolute(parts_.recorder.path() / checkpoints_folder).string();
-            remove_partial(folder);
+            folder =
+                std::filesystem::absolute(parts_.recorder.path() / checkpoint::checkpoints_folder).string();
+            archive::remove_partial(folder);
         }
         plan.checkpoints = gather_all(rank_.control, folder).front();
         rank_.continuation.saved(plan.checkpoints.parent_path(), job_.kept_steps.value_or(0));
-        plan.run = gather_all(rank_.control, random_digits()).front();
-        const Patience patience = rank_.watchdog.patience();
+        plan.run = gather_all(rank_.control, archive::random_digits()).front();
+        const device::Patience patience = rank_.watchdog.patience();
         saving_.emplace(std::move(plan), rank_.session.all_ranks("saving", patience),
                         [lookout = patience.lookout] {
                             if (lookout != nullptr) lookout->look(0);
@@ -259,7 +264,7 @@ private:
     }
 
     void record_saves() {
-        for (const SaveOutcome& outcome : saving_->take_outcomes()) {
+        for (const records::SaveOutcome& outcome : saving_->take_outcomes()) {
             rank_.stopping.saved_in(outcome.seconds);
             if (outcome.complaint.empty()) rank_.continuation.saved(parts_.recorder.path(), outcome.step);
             parts_.recorder.saved(outcome);
@@ -268,40 +273,40 @@ private:
 
     RankSurroundings rank_;
     bool goes_on_resizing_;
-    ChangeMemory max_bytes_;  // of this rank and its node, by all plans and in the changes between them
+    adapt::ChangeMemory max_bytes_;  // of this rank and its node, by all plans and in the changes between them
     RunParts parts_;
-    const Job& job_ = parts_.job;
-    RankMemory memory_ = {};           // of the rank that needs most
+    const setup::Job& job_ = parts_.job;
+    setup::RankMemory memory_ = {};    // of the rank that needs most
     std::size_t allocated_bytes_ = 0;  // before the trainer was made
-    std::optional<RankTrainer> trainer_;
-    std::unique_ptr<Communicator> mover_ = rank_.session.all_ranks("mover", rank_.watchdog.patience());
-    std::unique_ptr<NodeMemory> twin_ =
-        make_twin(job_.config.policy.move, rank_.session, rank_.watchdog.patience());
-    RunningPlan running_;
+    std::optional<rank::RankTrainer> trainer_;
+    std::unique_ptr<comm::Communicator> mover_ = rank_.session.all_ranks("mover", rank_.watchdog.patience());
+    std::unique_ptr<comm::NodeMemory> twin_ =
+        adapt::make_twin(job_.config.policy.move, rank_.session, rank_.watchdog.patience());
+    adapt::RunningPlan running_;
     std::optional<Saving> saving_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> real_backend(const RunConfig& config, const RankSurroundings& rank,
-                                      StopSignals* signals) {
-    const Session& session = rank.session;
-    std::optional<Setup> setup;
-    RecordedChanges recorded;
+std::unique_ptr<Backend> real_backend(const config::RunConfig& config, const RankSurroundings& rank,
+                                      device::StopSignals* signals) {
+    const comm::Session& session = rank.session;
+    std::optional<setup::Setup> setup;
+    adapt::RecordedChanges recorded;
     agree(rank.control, [&] {
         setup = set_up_from_checkpoint(config, session.size());
-        check_traced_steps(config.run.trace, setup->job.steps);
+        rank::check_traced_steps(config.run.trace, setup->job.steps);
         setup->job.slow = slow_run_of(setup->job, session.size());
-        check_straggler(config, setup->current.plan);
-        recorded = take_up_plan(*setup, session.nodes(), session.rank());
+        adapt::check_straggler(config, setup->current.plan);
+        recorded = adapt::take_up_plan(*setup, session.nodes(), session.rank());
     });
     require_same_setup(rank.control, *setup);
-    setup->job.gpu = gpu_of_run(setup->job, session, rank.control, signals);
-    const int threads = threads_per_rank(config, session, rank.control);
-    const GpuRoad road = gpu_road(config, session, rank.control);
-    Manifest manifest =
+    setup->job.gpu = rank::gpu_of_run(setup->job, session, rank.control, signals);
+    const int threads = setup::threads_per_rank(config, session, rank.control);
+    const rank::GpuRoad road = rank::gpu_road(config, session, rank.control);
+    records::Manifest manifest =
         make_manifest({setup->job, setup->current.plan, session, gather_all(rank.control, session.host()),
-                       threads, cores_of_ranks(rank.control), road.messages.sentence});
+                       threads, setup::cores_of_ranks(rank.control), road.messages.sentence});
     return std::make_unique<RealBackend>(RealStart{.setup = std::move(*setup),
                                                    .recorded = std::move(recorded),
                                                    .threads = threads,
@@ -310,4 +315,4 @@ std::unique_ptr<Backend> real_backend(const RunConfig& config, const RankSurroun
                                          rank);
 }
 
-}  // namespace trireme
+}  // namespace trireme::run

@@ -10,34 +10,34 @@
 #include "trireme/setup/ghosts.hpp"
 #include "trireme/setup/planning.hpp"
 
-namespace trireme {
+namespace trireme::run {
 namespace {
 
 std::string device_text(const RunPlace& run) {
     if (run.job.devices) {
         const char* const how =
-            is_of_ghosts(run.job.config) ? " (simulated, without arithmetic)" : " (simulated)";
+            setup::is_of_ghosts(run.job.config) ? " (simulated, without arithmetic)" : " (simulated)";
         return cat(run.job.devices->names(), how);
     }
-    const PrecisionConfig& precision = run.job.config.precision;
-    if (precision.device == DeviceKind::cuda) return cat("cuda (", precision.device_words, ')');
-    const bool is_fast = precision.device == DeviceKind::cpu;
+    const config::PrecisionConfig& precision = run.job.config.precision;
+    if (precision.device == config::DeviceKind::cuda) return cat("cuda (", precision.device_words, ')');
+    const bool is_fast = precision.device == config::DeviceKind::cpu;
     const std::string note = precision.device_words.empty() ? "" : "; " + precision.device_words;
-    return cat(is_fast ? "cpu" : "reference", " (", processor_name(), note, ')');
+    return cat(is_fast ? "cpu" : "reference", " (", device::processor_name(), note, ')');
 }
 
 }  // namespace
 
-Manifest make_manifest(const RunPlace& run) {
-    const Job& job = run.job;
-    const Plan& plan = run.plan;
+records::Manifest make_manifest(const RunPlace& run) {
+    const setup::Job& job = run.job;
+    const plan::Plan& plan = run.plan;
     return {.version = version(),
             .mpi_library = run.session.library(),
-            .started = now_text(),
+            .started = records::now_text(),
             .corpus = job.corpus ? job.corpus->info().path : "",
             .corpus_checksum = job.corpus ? job.corpus->info().checksum : "",
             .model = job.model.name,
-            .layout = json_of(plan.layout),
+            .layout = plan::json_of(plan.layout),
             .schedule = plan.schedule,
             .plan = hash_of(plan),
             .hosts = run.hosts,
@@ -58,24 +58,25 @@ Manifest make_manifest(const RunPlace& run) {
             .kernel_times = job.kernels.source()};
 }
 
-Recorder::Recorder(const Job& job, Manifest manifest, bool writes)
-    : job_(job), manifest_(std::move(manifest)), flops_(model_flops(job.model)) {
+Recorder::Recorder(const setup::Job& job, records::Manifest manifest, bool writes)
+    : job_(job), manifest_(std::move(manifest)), flops_(setup::model_flops(job.model)) {
     if (writes) console_.emplace(std::cout, job);
 }
 
-void Recorder::introduce(const PlanState& current, const PlanOrigin& origin, const RankMemory& memory) {
+void Recorder::introduce(const setup::PlanState& current, const setup::PlanOrigin& origin,
+                         const setup::RankMemory& memory) {
     if (console_) console_->introduce(manifest_, current.plan, origin.words, memory, path().string());
 }
 
 void Recorder::open_directory() {
-    if (console_) directory_ = open_run_directory(job_.config, job_.model.name, job_.kept_steps);
+    if (console_) directory_ = records::open_run_directory(job_.config, job_.model.name, job_.kept_steps);
 }
 
-void Recorder::begin(const PlanState& current, const PlanOrigin& origin, const RankMemory& memory,
-                     const PeakRate& peak) {
+void Recorder::begin(const setup::PlanState& current, const setup::PlanOrigin& origin,
+                     const setup::RankMemory& memory, const setup::PeakRate& peak) {
     manifest_.peak = peak;
     const auto ranks = static_cast<int>(manifest_.hosts.size());
-    sum_.emplace(flops_, peak.flops, ranks, bubble_of_schedule(current.plan, ranks));
+    sum_.emplace(flops_, peak.flops, ranks, setup::bubble_of_schedule(current.plan, ranks));
     sum_->go_on_from(job_.earlier);
     sum_->leave_out(left_out_shares(current.plan.migrations, current.plan.left_out));
     if (!console_) return;
@@ -85,22 +86,23 @@ void Recorder::begin(const PlanState& current, const PlanOrigin& origin, const R
     console_->remarks(directory_->remarks());
 }
 
-void Recorder::step(const StepOutcome& outcome, const std::vector<SlownessChange>& changes) {
+void Recorder::step(const records::StepOutcome& outcome, const std::vector<policy::SlownessChange>& changes) {
     sum_->add(outcome);
     if (!console_) return;
     directory_->add_step(outcome.step + 1, outcome, flops_, manifest_.peak.flops);
     console_->step(outcome.step, outcome, flops_, manifest_.peak.flops);
-    for (const SlownessChange& change : changes) console_->slowness(outcome.step, change, manifest_);
+    for (const policy::SlownessChange& change : changes) console_->slowness(outcome.step, change, manifest_);
 }
 
-void Recorder::evaluation(std::size_t step, const Evaluation& evaluation) {
+void Recorder::evaluation(std::size_t step, const records::Evaluation& evaluation) {
     if (!console_) return;
     directory_->add_evaluation(step, evaluation);
     console_->evaluation(step, evaluation);
 }
 
-void Recorder::change_plan(const Decision& decision, const PlanChange& change, const Plan& plan) {
-    sum_->add_change_of_plan(change, bubble_of_schedule(plan, static_cast<int>(manifest_.hosts.size())));
+void Recorder::change_plan(const plan::Decision& decision, const records::PlanChange& change,
+                           const plan::Plan& plan) {
+    sum_->add_change_of_plan(change, setup::bubble_of_schedule(plan, static_cast<int>(manifest_.hosts.size())));
     sum_->leave_out(left_out_shares(plan.migrations, plan.left_out));
     if (!console_) return;
     directory_->add_decision(decision);
@@ -115,13 +117,13 @@ void Recorder::no_change(std::size_t step, const std::string& why) {
     console_->no_change(step, why);
 }
 
-void Recorder::saved(const SaveOutcome& outcome) {
+void Recorder::saved(const records::SaveOutcome& outcome) {
     if (!console_) return;
     console_->saved(outcome);
     lost_ = outcome.complaint;
 }
 
-void Recorder::waited_to_save(const SaveWait& wait) {
+void Recorder::waited_to_save(const records::SaveWait& wait) {
     if (console_) console_->waited_to_save(wait);
 }
 
@@ -129,13 +131,13 @@ void Recorder::diverged(const std::string& complaint) {
     if (directory_) directory_->write_summary(sum_->finish_invalid(complaint));
 }
 
-Figures Recorder::figures(const std::optional<Evaluation>& validation) const {
-    Figures figures = sum_->finish(validation);
-    figures.slowed = words_of(job_.config.emulation.slow);
+records::Figures Recorder::figures(const std::optional<records::Evaluation>& validation) const {
+    records::Figures figures = sum_->finish(validation);
+    figures.slowed = setup::words_of(job_.config.emulation.slow);
     return figures;
 }
 
-void Recorder::finish(Figures figures) {
+void Recorder::finish(records::Figures figures) {
     if (!console_) return;
     if (!lost_.empty()) figures.complaint = cat("the last checkpoint was not written: ", lost_);
     if (figures.stopped) figures.stopped->is_saved = lost_.empty();
@@ -144,4 +146,4 @@ void Recorder::finish(Figures figures) {
     console_->finish(figures, directory_->peak_is(), path().string());
 }
 
-}  // namespace trireme
+}  // namespace trireme::run

@@ -14,7 +14,7 @@
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/run/train.hpp"
 
-namespace trireme {
+namespace trireme::run {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -33,18 +33,18 @@ struct RunFact {
 };
 
 // What says which samples a step visits, and in which numbers they are learned.
-std::vector<RunFact> fixed_facts(const Job& job) {
+std::vector<RunFact> fixed_facts(const setup::Job& job) {
     return {{"--seed", cat(job.config.run.seed)},
             {"--batch", cat(job.config.run.batch)},
-            {"--optimizer", word_of(optimizers, job.config.optimizer.kind)},
+            {"--optimizer", word_of(optim::optimizers, job.config.optimizer.kind)},
             {"--dtype", name_of(job.dtype)},
-            {"--max-length", cat(longest_sample(job.config, job.model))},
-            {"--long", word_of(treatments_of_long_rows, job.config.data.long_rows)},
+            {"--max-length", cat(setup::longest_sample(job.config, job.model))},
+            {"--long", word_of(data::treatments_of_long_rows, job.config.data.long_rows)},
             {"--document-end", job.config.data.document_end ? "eos" : "none"},
             {"--validation-share", cat(job.config.data.validation_share)}};
 }
 
-Json facts_in(const StoredModel& stored) {
+Json facts_in(const checkpoint::StoredModel& stored) {
     const Json run = Json::parse(stored.state()->run, nullptr, false);
     if (run.is_object() && run.contains("options") && run.at("options").is_object()) return run;
     throw ConfigError(
@@ -55,7 +55,7 @@ std::string text_at(const Json& object, const std::string& key) {
     return object.contains(key) && object.at(key).is_string() ? object.at(key).get<std::string>() : "";
 }
 
-void refuse_another_run(const Job& job, const Json& run) {
+void refuse_another_run(const setup::Job& job, const Json& run) {
     const std::string& place = job.stored->place();
     for (const RunFact& fact : fixed_facts(job)) {
         const std::string was = text_at(run.at("options"), fact.option);
@@ -63,16 +63,16 @@ void refuse_another_run(const Job& job, const Json& run) {
         throw ConfigError(cat(place, " was saved by a run with ", fact.option, ' ', was, ", not ", fact.value,
                               "; use the same value, or start another run from it with --init ", place));
     }
-    const CorpusInfo& corpus = job.corpus->info();
+    const data::CorpusInfo& corpus = job.corpus->info();
     if (text_at(run, "corpus_sha256") != corpus.checksum)
         throw ConfigError(cat(place, " was saved by a run on another corpus than ", corpus.path,
                               "; use the same corpus, or start another run from it with --init ", place));
 }
 
 // The first setting of its config.json that the options would change.
-void refuse_another_model(const Job& job) {
-    const StoredModel& stored = *job.stored;
-    const std::string dtype = job.dtype == DType::f64 ? "float64" : "float32";
+void refuse_another_model(const setup::Job& job) {
+    const checkpoint::StoredModel& stored = *job.stored;
+    const std::string dtype = job.dtype == device::DType::f64 ? "float64" : "float32";
     const Json wanted = Json::parse(config_json_of(job.model, dtype, stored.config_text())).flatten();
     const Json had = Json::parse(stored.config_text()).flatten();
     for (const auto& [key, value] : wanted.items()) {
@@ -84,13 +84,13 @@ void refuse_another_model(const Job& job) {
     }
 }
 
-void refuse_without_steps_left(const Job& job) {
+void refuse_without_steps_left(const setup::Job& job) {
     if (job.first_step < job.steps) return;
     throw ConfigError(cat(job.stored->place(), " has ", job.first_step, " steps done, and the run has ",
                           job.steps, " in all; raise --steps or --epochs to continue"));
 }
 
-void refuse_other_moments(const Job& job) {
+void refuse_other_moments(const setup::Job& job) {
     const std::size_t wanted = moments_of(job.config.optimizer);
     const std::size_t had = job.stored->state()->moments;
     if (wanted == had) return;
@@ -100,20 +100,20 @@ void refuse_other_moments(const Job& job) {
 
 }  // namespace
 
-std::optional<fs::path> checkpoint_to_resume(const RunOptions& run) {
+std::optional<fs::path> checkpoint_to_resume(const config::RunOptions& run) {
     if (run.resume == "off") return std::nullopt;
-    if (run.resume != "auto") return checkpoint_at(run.resume);
+    if (run.resume != "auto") return checkpoint::checkpoint_at(run.resume);
     if (run.run_dir.empty()) throw ConfigError("--resume auto resumes a run directory; name it with --run-dir");
-    return newest_checkpoint(fs::path(run.run_dir) / checkpoints_folder);
+    return checkpoint::newest_checkpoint(fs::path(run.run_dir) / checkpoint::checkpoints_folder);
 }
 
-std::optional<SavedOptions> saved_options(const RunOptions& run) {
+std::optional<config::SavedOptions> saved_options(const config::RunOptions& run) {
     const auto checkpoint = checkpoint_to_resume(run);
     if (!checkpoint) return std::nullopt;
-    const Json facts = Json::parse(read_checkpoint_state(*checkpoint).run, nullptr, false);
+    const Json facts = Json::parse(checkpoint::read_checkpoint_state(*checkpoint).run, nullptr, false);
     if (!facts.is_object() || !facts.contains(config_key) || !facts.at(config_key).is_object())
         return std::nullopt;
-    SavedOptions saved;
+    config::SavedOptions saved;
     for (const auto& [name, value] : facts.at(config_key).items())
         if (value.is_string()) saved.values.push_back({name, value.get<std::string>()});
     const Json ranks = facts.value(ranks_key, Json());
@@ -125,17 +125,17 @@ std::optional<SavedOptions> saved_options(const RunOptions& run) {
 namespace {
 
 // True if the run directory is that of the resumed run, whose records up to the checkpoint stay.
-bool goes_on_in_place(const RunOptions& run, const std::optional<fs::path>& checkpoint) {
+bool goes_on_in_place(const config::RunOptions& run, const std::optional<fs::path>& checkpoint) {
     if (run.resume == "off" || run.run_dir.empty()) return false;
     if (run.resume == "auto") return true;
     std::error_code ignored;
-    return checkpoint &&
-           fs::equivalent(checkpoint->parent_path(), fs::path(run.run_dir) / checkpoints_folder, ignored);
+    return checkpoint && fs::equivalent(checkpoint->parent_path(),
+                                        fs::path(run.run_dir) / checkpoint::checkpoints_folder, ignored);
 }
 
 // Checkpoints of earlier versions say nothing of them.
-EarlierSteps earlier_steps(const Json& run, std::size_t count) {
-    EarlierSteps earlier{.count = count};
+setup::EarlierSteps earlier_steps(const Json& run, std::size_t count) {
+    setup::EarlierSteps earlier{.count = count};
     const Json first_loss = run.value("first_loss", Json());
     if (first_loss.is_number()) earlier.first_loss = first_loss.get<double>();
     for (const Json& part : run.value("left_out", Json::array()))
@@ -144,7 +144,7 @@ EarlierSteps earlier_steps(const Json& run, std::size_t count) {
 }
 
 // Describes how the next learning rate changes because the number of steps does; empty if it stays.
-std::string change_of_rate(const Job& job) {
+std::string change_of_rate(const setup::Job& job) {
     const std::string text = text_at(facts_in(*job.stored).at("options"), steps_key);
     std::size_t steps = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), steps);
@@ -159,7 +159,7 @@ std::string change_of_rate(const Job& job) {
         job.steps, steps, job.first_step + 1, now, before, steps);
 }
 
-void take_up(Job& job) {
+void take_up(setup::Job& job) {
     const Json run = facts_in(*job.stored);
     refuse_another_run(job, run);
     refuse_another_model(job);
@@ -173,20 +173,21 @@ void take_up(Job& job) {
 
 }  // namespace
 
-Setup set_up_from_checkpoint(const RunConfig& config, int ranks) {
+setup::Setup set_up_from_checkpoint(const config::RunConfig& config, int ranks) {
     const std::optional<fs::path> checkpoint = checkpoint_to_resume(config.run);
-    Setup setup = checkpoint ? set_up(config, ranks, checkpoint->string()) : set_up(config, ranks);
+    setup::Setup setup =
+        checkpoint ? setup::set_up(config, ranks, checkpoint->string()) : setup::set_up(config, ranks);
     if (checkpoint) take_up(setup.job);
     if (goes_on_in_place(config.run, checkpoint)) setup.job.kept_steps = setup.job.first_step;
     return setup;
 }
 
-std::string run_facts(const Job& job, const PlanState& current, const RunProgress& progress) {
+std::string run_facts(const setup::Job& job, const setup::PlanState& current, const RunProgress& progress) {
     Json options = Json::object();
     for (const RunFact& fact : fixed_facts(job)) options[fact.option] = fact.value;
     options[steps_key] = cat(job.steps);
     Json given = Json::object();
-    for (const OptionValue& option : job.config.options.values) given[option.name] = option.value;
+    for (const config::OptionValue& option : job.config.options.values) given[option.name] = option.value;
     Json facts{{"samples_visited", progress.observed.step * job.config.run.batch},
                {"corpus_sha256", job.corpus->info().checksum},
                {"options", std::move(options)},
@@ -194,14 +195,14 @@ std::string run_facts(const Job& job, const PlanState& current, const RunProgres
                {ranks_key, job.config.options.ranks},
                {"plan", hash_of(current.plan)},
                {"schedule", current.plan.schedule},
-               {"layout", Json::parse(json_of(current.plan.layout))}};
+               {"layout", Json::parse(plan::json_of(current.plan.layout))}};
     if (progress.steps.first_loss) facts["first_loss"] = *progress.steps.first_loss;
     if (!progress.steps.left_out.empty()) facts["left_out"] = progress.steps.left_out;
-    const std::string origin = origin_facts(job, progress.origin, progress.observed);
-    if (!origin.empty()) facts[origin_key] = Json::parse(origin);
-    const std::string resizing = resizing_facts(job, current);
-    if (!resizing.empty()) facts[resizing_key] = Json::parse(resizing);
+    const std::string origin = adapt::origin_facts(job, progress.origin, progress.observed);
+    if (!origin.empty()) facts[adapt::origin_key] = Json::parse(origin);
+    const std::string resizing = adapt::resizing_facts(job, current);
+    if (!resizing.empty()) facts[adapt::resizing_key] = Json::parse(resizing);
     return facts.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace trireme
+}  // namespace trireme::run

@@ -13,17 +13,19 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/device/wait.hpp"
 
-namespace trireme {
+namespace trireme::run {
 namespace {
 
 constexpr int completer = 0;  // the rank
 
-StoredType stored_type(DType dtype) { return dtype == DType::f64 ? StoredType::f64 : StoredType::f32; }
+archive::StoredType stored_type(device::DType dtype) {
+    return dtype == device::DType::f64 ? archive::StoredType::f64 : archive::StoredType::f32;
+}
 
 // Of all fields of a part, one behind the other.
-std::size_t bytes_of_part(const CheckpointState& state, const CheckpointPart& part) {
+std::size_t bytes_of_part(const checkpoint::CheckpointState& state, const checkpoint::CheckpointPart& part) {
     std::size_t bytes = 0;
-    for (const StateBox& box : boxes_of(state, part)) bytes += bytes_of(state, box);
+    for (const checkpoint::StateBox& box : boxes_of(state, part)) bytes += bytes_of(state, box);
     return bytes;
 }
 
@@ -34,22 +36,22 @@ std::string text_of(const std::array<std::int32_t, 64>& letters) {
 
 }  // namespace
 
-SavingPlan plan_saving(const Job& job, const PlanState& current, int ranks) {
-    const StoredType type = stored_type(job.dtype);
-    std::vector<CheckpointTensor> tensors;
-    std::map<std::string, const ParameterSpec*> specs;
-    const std::vector<ParameterSpec> all = unique_parameters(build_layers(job.model));
-    for (const ParameterSpec& spec : all) specs[spec.name] = &spec;
-    for (const HeldTensor& tensor : current.gradients.tensors)
-        tensors.push_back(checkpoint_tensor(*specs.at(tensor.name), type, type));
-    ModelDescription description{
+SavingPlan plan_saving(const setup::Job& job, const setup::PlanState& current, int ranks) {
+    const archive::StoredType type = stored_type(job.dtype);
+    std::vector<checkpoint::CheckpointTensor> tensors;
+    std::map<std::string, const model::ParameterSpec*> specs;
+    const std::vector<model::ParameterSpec> all = unique_parameters(build_layers(job.model));
+    for (const model::ParameterSpec& spec : all) specs[spec.name] = &spec;
+    for (const layout::HeldTensor& tensor : current.gradients.tensors)
+        tensors.push_back(checkpoint::checkpoint_tensor(*specs.at(tensor.name), type, type));
+    checkpoint::ModelDescription description{
         .config = config_text_of(job.model, tensors, job.stored ? job.stored->config_text() : ""),
         .tokenizer = job.tokenizer ? job.tokenizer->to_bytes() : "",
         .generation = job.stored ? job.stored->generation() : ""};
     SavingPlan plan{.checkpoints = {},
                     .run = {},
                     .keep = job.config.run.keep,
-                    .goes_on = job.config.run.on_save_error == OnSaveError::go_on,
+                    .goes_on = job.config.run.on_save_error == config::OnSaveError::go_on,
                     .description = std::move(description),
                     .state = {}};
     plan.stall_seconds = job.config.run.stall_timeout;
@@ -59,17 +61,17 @@ SavingPlan plan_saving(const Job& job, const PlanState& current, int ranks) {
     return plan;
 }
 
-std::vector<CheckpointPart> parts_of(const GradientPlan& gradients, int ranks) {
-    std::vector<CheckpointPart> parts;
+std::vector<checkpoint::CheckpointPart> parts_of(const stage::GradientPlan& gradients, int ranks) {
+    std::vector<checkpoint::CheckpointPart> parts;
     for (int rank = 0; rank < ranks; ++rank) {
-        HeldState held = held_state(gradients.tensors, gradients.pieces, gradients.buckets, true, rank);
+        layout::HeldState held = held_state(gradients.tensors, gradients.pieces, gradients.buckets, true, rank);
         if (held.owned.empty()) continue;
         parts.push_back({.number = static_cast<std::uint64_t>(rank), .boxes = std::move(held.owned)});
     }
     return parts;
 }
 
-Saving::Saving(SavingPlan plan, std::unique_ptr<Communicator> group, std::function<void()> look)
+Saving::Saving(SavingPlan plan, std::unique_ptr<comm::Communicator> group, std::function<void()> look)
     : plan_(std::move(plan)), group_(std::move(group)), look_(std::move(look)) {
     group_->never_give_up();  // a disk may take its time
     lay_out_ahead();
@@ -78,14 +80,15 @@ Saving::Saving(SavingPlan plan, std::unique_ptr<Communicator> group, std::functi
 // Of a run that ends early: a part of a checkpoint is no use, and takes space.
 Saving::~Saving() {
     if (!is_in_flight_ || group_->rank() != completer) return;
-    wait_until([this] { return is_over(written_) && is_over(completed_); },
-               {.stall_seconds = std::numeric_limits<double>::infinity()}, [] { return std::string(); });
-    remove_partial(plan_.checkpoints);
+    device::wait_until([this] { return is_over(written_) && is_over(completed_); },
+                       {.stall_seconds = std::numeric_limits<double>::infinity()},
+                       [] { return std::string(); });
+    archive::remove_partial(plan_.checkpoints);
 }
 
 std::optional<std::size_t> Saving::own_part() const {
     const auto own = static_cast<std::uint64_t>(group_->rank());
-    const auto part = std::ranges::find(plan_.state.parts, own, &CheckpointPart::number);
+    const auto part = std::ranges::find(plan_.state.parts, own, &checkpoint::CheckpointPart::number);
     if (part == plan_.state.parts.end()) return std::nullopt;
     return static_cast<std::size_t>(part - plan_.state.parts.begin());
 }
@@ -106,16 +109,16 @@ void Saving::lay_out() {
 }
 
 void Saving::begin(std::uint64_t step, const RunState& state, bool is_awaited) {
-    const double start = now_seconds();
+    const double start = device::now_seconds();
     if (is_in_flight_) {
         finish();
-        waits_.push_back({step, now_seconds() - start});
+        waits_.push_back({step, device::now_seconds() - start});
     }
     plan_.state.step = step;
     plan_.state.run = state.facts;
     // Two saves never mix: their digits differ on all steps of all runs, and are the same on all ranks.
     plan_.state.save = sha256_hex(cat(plan_.run, ' ', step)).substr(0, plan_.run.size());
-    begun_ = now_seconds();
+    begun_ = device::now_seconds();
     is_in_flight_ = true;
     is_awaited_ = is_awaited;
     has_reported_ = false;
@@ -131,7 +134,7 @@ void Saving::begin(std::uint64_t step, const RunState& state, bool is_awaited) {
         fail(std::current_exception());
     }
     listen();
-    stall_seconds_ += now_seconds() - start;
+    stall_seconds_ += device::now_seconds() - start;
 }
 
 // What this run has just saved is not saved again.
@@ -142,7 +145,7 @@ std::filesystem::path Saving::save_at_once(std::uint64_t step, const RunState& s
         finish();
         refuse_lost();  // after it, rank 0 has ended the save
     }
-    return place_of_checkpoint(plan_.checkpoints, step);
+    return checkpoint::place_of_checkpoint(plan_.checkpoints, step);
 }
 
 // Rank 0 says so, which ends a checkpoint.
@@ -153,9 +156,9 @@ bool Saving::has_saved(std::uint64_t step) {
 
 // Here and now, with no copy: HDF5 is asked by this thread alone, gradients of the last step are there until
 // the next. Steps wait until its checksum is made and the system has it; the disk is the thread's.
-void Saving::write_resizing(const ResizingState& state) {
+void Saving::write_resizing(const model::ResizingState& state) {
     const std::filesystem::path partial = save_folder(plan_.checkpoints, plan_.state);
-    resizing_.emplace(trireme::write_resizing(partial, plan_.state.save, group_->rank(), state));
+    resizing_.emplace(trireme::checkpoint::write_resizing(partial, plan_.state.save, group_->rank(), state));
 }
 
 void Saving::sync_resizing() {
@@ -172,16 +175,16 @@ void Saving::start_part(const RunState& state, bool is_awaited) {
     }
     views_.emplace(state.views);
     writer_.emplace(partial, plan_.state, *layout_, state.updates);
-    const std::vector<StateBox> boxes = boxes_of(plan_.state, plan_.state.parts[*part]);
-    const auto copy_box = [this](const StateBox& box, std::span<std::byte> to) {
+    const std::vector<checkpoint::StateBox> boxes = boxes_of(plan_.state, plan_.state.parts[*part]);
+    const auto copy_box = [this](const checkpoint::StateBox& box, std::span<std::byte> to) {
         views_->copy(plan_.state.tensors[box.tensor].name, box.field, box.box, to,
                      {.stall_seconds = plan_.stall_seconds});
     };
     if (is_awaited) {
         written_ = copied_ = start("write", [this, boxes, copy_box] {
             std::vector<std::byte> bytes;
-            writer_->write([&](std::size_t b, Range rows) {
-                StateBox box = boxes[b];
+            writer_->write([&](std::size_t b, layout::Range rows) {
+                checkpoint::StateBox box = boxes[b];
                 box.box.rows = {box.box.rows.begin + rows.begin, rows.count};
                 bytes.resize(bytes_of(plan_.state, box));
                 copy_box(box, bytes);
@@ -191,10 +194,11 @@ void Saving::start_part(const RunState& state, bool is_awaited) {
         });
         return;
     }
-    if (copy_.bytes() == 0) copy_ = Buffer(bytes_of_part(plan_.state, plan_.state.parts[*part]), Place::memory);
+    if (copy_.bytes() == 0)
+        copy_ = device::Buffer(bytes_of_part(plan_.state, plan_.state.parts[*part]), device::Place::memory);
     copied_ = start("copy", [this, boxes, copy_box] {
         std::byte* to = copy_.data();
-        for (const StateBox& box : boxes) {
+        for (const checkpoint::StateBox& box : boxes) {
             copy_box(box, {to, bytes_of(plan_.state, box)});
             to += bytes_of(plan_.state, box);
         }
@@ -202,7 +206,7 @@ void Saving::start_part(const RunState& state, bool is_awaited) {
     written_ = start("write", [this, boxes] {
         const std::byte* from = copy_.data();
         std::size_t last = 0;
-        writer_->write([&](std::size_t b, Range rows) {
+        writer_->write([&](std::size_t b, layout::Range rows) {
             for (; last < b; ++last) from += bytes_of(plan_.state, boxes[last]);
             const std::size_t row_bytes = bytes_of(plan_.state, boxes[b]) / boxes[b].box.rows.count;
             return std::span(from + rows.begin * row_bytes, rows.count * row_bytes);
@@ -211,25 +215,27 @@ void Saving::start_part(const RunState& state, bool is_awaited) {
     });
 }
 
-Worker::Job Saving::start(const char* name, std::function<void()> job) {
-    return worker_.start(traced(trace_, TraceLane::checkpoint, name, std::move(job)));
+device::Worker::Job Saving::start(const char* name, std::function<void()> job) {
+    return worker_.start(traced(trace_, device::TraceLane::checkpoint, name, std::move(job)));
 }
 
 void Saving::before_update() {
     if (is_over(copied_)) return;
-    const TraceSpan span(trace_, TraceLane::messages, "wait for the copy");
-    const double start = now_seconds();
+    const device::TraceSpan span(trace_, device::TraceLane::messages, "wait for the copy");
+    const double start = device::now_seconds();
     wait_for(copied_);
-    stall_seconds_ += now_seconds() - start;
+    stall_seconds_ += device::now_seconds() - start;
 }
 
-bool Saving::is_over(const std::optional<Worker::Job>& job) const { return !job || worker_.is_done(*job); }
+bool Saving::is_over(const std::optional<device::Worker::Job>& job) const {
+    return !job || worker_.is_done(*job);
+}
 
-void Saving::wait_for(const std::optional<Worker::Job>& job) {
-    const Lookout lookout{.look = [this](double) { look_(); }, .tell = [](const std::string&) {}};
-    wait_until([&] { return is_over(job); },
-               {.stall_seconds = std::numeric_limits<double>::infinity(), .lookout = &lookout},
-               [] { return std::string("the disk"); });
+void Saving::wait_for(const std::optional<device::Worker::Job>& job) {
+    const device::Lookout lookout{.look = [this](double) { look_(); }, .tell = [](const std::string&) {}};
+    device::wait_until([&] { return is_over(job); },
+                       {.stall_seconds = std::numeric_limits<double>::infinity(), .lookout = &lookout},
+                       [] { return std::string("the disk"); });
 }
 
 void Saving::advance() {
@@ -251,7 +257,7 @@ void Saving::finish() {
     conclude();
 }
 
-void Saving::change_parts(std::vector<CheckpointPart> parts) {
+void Saving::change_parts(std::vector<checkpoint::CheckpointPart> parts) {
     plan_.state.parts = std::move(parts);
     copy_ = {};
     layout_.reset();
@@ -266,8 +272,8 @@ void Saving::listen() {
     for (int peer = 0; collects && peer < group_->size(); ++peer) {
         if (peer == completer) continue;
         Letters& letters = reports_[static_cast<std::size_t>(peer)];
-        tickets_.push_back(
-            group_->start_receive({letters.data(), DType::i32, 1, letters.size(), letters.size()}, peer));
+        tickets_.push_back(group_->start_receive(
+            {letters.data(), device::DType::i32, 1, letters.size(), letters.size()}, peer));
     }
 }
 
@@ -277,7 +283,8 @@ void Saving::report() {
     Letters& own = reports_.front();
     std::memcpy(own.data(), complaint_.data(), std::min(complaint_.size(), sizeof own - 1));
     if (group_->rank() == completer) return;
-    tickets_.push_back(group_->start_send({own.data(), DType::i32, 1, own.size(), own.size()}, completer));
+    tickets_.push_back(
+        group_->start_send({own.data(), device::DType::i32, 1, own.size(), own.size()}, completer));
 }
 
 // A save that must not fail ends the run here, where the reason is known; one that is awaited fails on all
@@ -300,7 +307,7 @@ void Saving::refuse_lost() {
 }
 
 bool Saving::have_all_reported() {
-    std::erase_if(tickets_, [&](Communicator::Ticket ticket) { return group_->is_done(ticket); });
+    std::erase_if(tickets_, [&](comm::Communicator::Ticket ticket) { return group_->is_done(ticket); });
     return tickets_.empty();
 }
 
@@ -319,7 +326,7 @@ void Saving::complete_or_complain() {
     if (!complaint_.empty()) return conclude();
     completed_ = start("complete", [this] {
         complete(plan_.checkpoints, plan_.state, *whole_, plan_.description);
-        keep_newest(plan_.checkpoints, plan_.keep);
+        checkpoint::keep_newest(plan_.checkpoints, plan_.keep);
     });
 }
 
@@ -334,9 +341,10 @@ void Saving::conclude() {
     if (complaint_.empty()) {
         saved_step_ = plan_.state.step;
     } else {
-        remove_partial(plan_.checkpoints);
+        archive::remove_partial(plan_.checkpoints);
     }
-    outcomes_.push_back({.step = plan_.state.step, .complaint = complaint_, .seconds = now_seconds() - begun_});
+    outcomes_.push_back(
+        {.step = plan_.state.step, .complaint = complaint_, .seconds = device::now_seconds() - begun_});
 }
 
 void Saving::take_failure_of_worker() {
@@ -348,6 +356,6 @@ void Saving::take_failure_of_worker() {
     }
 }
 
-std::vector<SaveOutcome> Saving::take_outcomes() { return std::exchange(outcomes_, {}); }
+std::vector<records::SaveOutcome> Saving::take_outcomes() { return std::exchange(outcomes_, {}); }
 
-}  // namespace trireme
+}  // namespace trireme::run

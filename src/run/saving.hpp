@@ -21,35 +21,36 @@
 #include "trireme/rank/rank_trainer.hpp"
 #include "trireme/records/save_outcome.hpp"
 
-namespace trireme {
+namespace trireme::run {
 
 // What is the same of all checkpoints of a run, on all ranks.
 struct SavingPlan {
-    std::filesystem::path checkpoints;                // the folder
-    std::string run;                                  // digits that no other run has
-    std::size_t keep = 0;                             // so many of the newest; 0: all
-    bool goes_on = false;                             // where one cannot be written, unless it is the last
-    double stall_seconds = Patience{}.stall_seconds;  // how long its thread waits for the GPU, if there is one
-    ModelDescription description;
-    CheckpointState state;  // with the parts of all ranks
+    std::filesystem::path checkpoints;  // the folder
+    std::string run;                    // digits that no other run has
+    std::size_t keep = 0;               // so many of the newest; 0: all
+    bool goes_on = false;               // where one cannot be written, unless it is the last
+    double stall_seconds =
+        device::Patience{}.stall_seconds;  // how long its thread waits for the GPU, if there is one
+    checkpoint::ModelDescription description;
+    checkpoint::CheckpointState state;  // with the parts of all ranks
 };
-SavingPlan plan_saving(const Job& job, const PlanState& current, int ranks);
+SavingPlan plan_saving(const setup::Job& job, const setup::PlanState& current, int ranks);
 
 // What each rank writes: what it answers for.
-std::vector<CheckpointPart> parts_of(const GradientPlan& gradients, int ranks);
+std::vector<checkpoint::CheckpointPart> parts_of(const stage::GradientPlan& gradients, int ranks);
 
 // What of a run a rank has to save.
 struct RunState {
-    std::string facts;                  // of all ranks alike
-    std::vector<StateView> views = {};  // of all that the rank has
-    std::uint64_t updates = 0;          // behind it
-    std::optional<ResizingState> resizing = {};
+    std::string facts;                              // of all ranks alike
+    std::vector<checkpoint::StateView> views = {};  // of all that the rank has
+    std::uint64_t updates = 0;                      // behind it
+    std::optional<model::ResizingState> resizing = {};
 };
 
 class Saving {
 public:
     // `group` is of all ranks and of nobody else. `look` is called now and then in long waits for the disk.
-    Saving(SavingPlan plan, std::unique_ptr<Communicator> group, std::function<void()> look);
+    Saving(SavingPlan plan, std::unique_ptr<comm::Communicator> group, std::function<void()> look);
     Saving(const Saving&) = delete;
     Saving& operator=(const Saving&) = delete;
     ~Saving();
@@ -72,15 +73,15 @@ public:
     // lowest rank on all ranks, or a rank's own ResourceError once all ranks are here.
     void refuse_lost();
     // Ranks answer for other parts from now on; nothing is being written.
-    void change_parts(std::vector<CheckpointPart> parts);
+    void change_parts(std::vector<checkpoint::CheckpointPart> parts);
 
-    void note_in(Trace* trace) { trace_ = trace; }  // what its thread does
+    void note_in(device::Trace* trace) { trace_ = trace; }  // what its thread does
 
-    std::vector<SaveOutcome> take_outcomes();                // since the last call
+    std::vector<records::SaveOutcome> take_outcomes();       // since the last call
     double stall_seconds() const { return stall_seconds_; }  // of steps that waited here
     std::size_t saves() const { return saves_; }             // that this rank has begun
     // Of them, those that waited for the one before, from the first on; rank 0 waits until that is done.
-    const std::vector<SaveWait>& waits() const { return waits_; }
+    const std::vector<records::SaveWait>& waits() const { return waits_; }
 
 private:
     // Four letters in a number: a complaint, cut off where it is longer.
@@ -91,9 +92,9 @@ private:
     void lay_out_ahead();
     void lay_out();
     void start_part(const RunState& state, bool is_awaited);
-    void write_resizing(const ResizingState& state);
+    void write_resizing(const model::ResizingState& state);
     void sync_resizing();
-    Worker::Job start(const char* name, std::function<void()> job);
+    device::Worker::Job start(const char* name, std::function<void()> job);
     void listen();
     void report();
     bool have_all_reported();
@@ -102,15 +103,15 @@ private:
     std::string first_complaint() const;
     void complete_or_complain();
     void fail(std::exception_ptr error);
-    bool is_over(const std::optional<Worker::Job>& job) const;  // or was not given
-    void wait_for(const std::optional<Worker::Job>& job);
+    bool is_over(const std::optional<device::Worker::Job>& job) const;  // or was not given
+    void wait_for(const std::optional<device::Worker::Job>& job);
 
     SavingPlan plan_;
-    std::unique_ptr<Communicator> group_;
+    std::unique_ptr<comm::Communicator> group_;
     std::function<void()> look_;
-    Trace* trace_ = nullptr;
-    std::optional<PartLayout> layout_;   // of the own part; none where there is none
-    std::optional<WholeTensors> whole_;  // on rank 0
+    device::Trace* trace_ = nullptr;
+    std::optional<checkpoint::PartLayout> layout_;   // of the own part; none where there is none
+    std::optional<checkpoint::WholeTensors> whole_;  // on rank 0
 
     // Of the checkpoint that is being written.
     bool is_in_flight_ = false;  // on rank 0 until it is done, elsewhere until this rank's report is away
@@ -119,20 +120,20 @@ private:
     bool has_reported_ = false;
     std::string complaint_;       // of this rank
     std::exception_ptr failure_;  // of this rank, in an awaited save
-    std::optional<StateViews> views_;
-    std::optional<PartWriter> writer_;
-    std::optional<WritableFile> resizing_;  // written, and not synced yet
-    std::optional<Worker::Job> copied_, written_;
-    std::optional<Worker::Job> completed_;  // on rank 0, once all have reported
-    Buffer copy_;
-    std::vector<Letters> reports_;               // of all ranks, on rank 0; elsewhere the own
-    std::vector<Communicator::Ticket> tickets_;  // of reports that have not come
-    std::vector<SaveOutcome> outcomes_;
+    std::optional<checkpoint::StateViews> views_;
+    std::optional<checkpoint::PartWriter> writer_;
+    std::optional<archive::WritableFile> resizing_;  // written, and not synced yet
+    std::optional<device::Worker::Job> copied_, written_;
+    std::optional<device::Worker::Job> completed_;  // on rank 0, once all have reported
+    device::Buffer copy_;
+    std::vector<Letters> reports_;                     // of all ranks, on rank 0; elsewhere the own
+    std::vector<comm::Communicator::Ticket> tickets_;  // of reports that have not come
+    std::vector<records::SaveOutcome> outcomes_;
     std::optional<std::uint64_t> saved_step_;  // on rank 0: of the last one that is done
     double stall_seconds_ = 0;
     std::size_t saves_ = 0;
-    std::vector<SaveWait> waits_;
-    Worker worker_;  // ends before what its jobs use
+    std::vector<records::SaveWait> waits_;
+    device::Worker worker_;  // ends before what its jobs use
 };
 
-}  // namespace trireme
+}  // namespace trireme::run

@@ -5,10 +5,10 @@
 #include "trireme/setup/ghosts.hpp"
 #include "trireme/setup/profile_choice.hpp"
 
-namespace trireme {
+namespace trireme::run {
 namespace {
 
-Ending run_on(Backend& backend, const Session& session, Communicator& control) {
+Ending run_on(Backend& backend, const comm::Session& session, comm::Communicator& control) {
     if (backend.parts().job.config.run.dry_run) {
         backend.show_plan();
         return Ending::done;
@@ -18,17 +18,17 @@ Ending run_on(Backend& backend, const Session& session, Communicator& control) {
 
 }  // namespace
 
-Ending train(const RunConfig& given, Session& session, StopSignals* signals) {
-    Stopping stopping(given, signals);
-    Watchdog watchdog(session, given.run.stall_timeout);
+Ending train(const config::RunConfig& given, comm::Session& session, device::StopSignals* signals) {
+    rank::Stopping stopping(given, signals);
+    rank::Watchdog watchdog(session, given.run.stall_timeout);
     const auto control = session.all_ranks("control", watchdog.patience());
-    const RunConfig config =
-        with_profiles_of_ranks(with_device_of_ranks(given, session, *control), session, *control);
-    if (is_of_ghosts(config))
+    const config::RunConfig config =
+        setup::with_profiles_of_ranks(setup::with_device_of_ranks(given, session, *control), session, *control);
+    if (setup::is_of_ghosts(config))
         return run_on(*ghost_backend(config, session, *control, watchdog.patience()), session, *control);
     Continuation continuation(session.rank() == 0 ? signals : nullptr);
     const auto backend = real_backend(config, {session, *control, watchdog, stopping, continuation}, signals);
-    const MessagesOfScope messages(watchdog.postman());
+    const comm::MessagesOfScope messages(watchdog.postman());
     try {
         return run_on(*backend, session, *control);
     } catch (const ResourceError& error) {
@@ -36,4 +36,4 @@ Ending train(const RunConfig& given, Session& session, StopSignals* signals) {
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::run

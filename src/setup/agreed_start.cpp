@@ -5,7 +5,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/comm/collectives.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 void refuse_complaints(const std::vector<std::string>& complaints) {
@@ -17,9 +17,9 @@ void refuse_complaints(const std::vector<std::string>& complaints) {
 
 }  // namespace
 
-void agree_on_start(const Session& session, const std::function<std::vector<Fact>()>& read_facts) {
+void agree_on_start(const comm::Session& session, const std::function<std::vector<comm::Fact>()>& read_facts) {
     std::string complaint;
-    std::vector<Fact> facts;
+    std::vector<comm::Fact> facts;
     try {
         facts = read_facts();
     } catch (const ConfigError& error) {
@@ -30,4 +30,4 @@ void agree_on_start(const Session& session, const std::function<std::vector<Fact
     require_same(*group, facts);
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

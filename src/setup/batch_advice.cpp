@@ -8,23 +8,23 @@
 #include "trireme/base/error.hpp"
 #include "trireme/setup/planning.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 // Number of replicas by the options. A grid that does not fit the ranks is refused when it is made.
-std::size_t replicas_of_options(const LayoutConfig& layout, int ranks) {
+std::size_t replicas_of_options(const config::LayoutConfig& layout, int ranks) {
     if (!has_grid(layout)) return 1;  // --microbatches are those of all replicas
     if (layout.data > 0) return static_cast<std::size_t>(layout.data);
     const long long row = static_cast<long long>(layout.pipe) * layout.tensor;
     return static_cast<std::size_t>(std::max(1LL, ranks / row));
 }
 
-bool is_not_interleaved(const RunConfig& config) {
+bool is_not_interleaved(const config::RunConfig& config) {
     return config.schedule.schedule == "interleaved" && config.schedule.chunks == 1 &&
            has_grid(config.layout) && config.layout.pipe > 1;
 }
 
-std::string much_idle_time(const RunConfig& config, const Plan& plan, int ranks) {
+std::string much_idle_time(const config::RunConfig& config, const plan::Plan& plan, int ranks) {
     constexpr double much = 0.3;
     constexpr double little = 0.1;
     const double bubble = bubble_of_schedule(plan, ranks);
@@ -47,9 +47,9 @@ std::string much_idle_time(const RunConfig& config, const Plan& plan, int ranks)
 
 }  // namespace
 
-void fit_default_batch(RunConfig& config, int ranks) {
+void fit_default_batch(config::RunConfig& config, int ranks) {
     constexpr std::size_t most_samples = std::size_t{1} << 24;  // see check_batch_size()
-    RunOptions& run = config.run;
+    config::RunOptions& run = config.run;
     if (run.is_batch_set) return;
     run.is_batch_set = true;
     const std::size_t replicas = replicas_of_options(config.layout, ranks);
@@ -60,11 +60,11 @@ void fit_default_batch(RunConfig& config, int ranks) {
     run.is_batch_raised = true;
 }
 
-std::string idle_warning(const RunConfig& config, const Plan& plan, int ranks) {
+std::string idle_warning(const config::RunConfig& config, const plan::Plan& plan, int ranks) {
     const std::string idle = much_idle_time(config, plan, ranks);
     if (!is_not_interleaved(config)) return idle;
     return cat("interleaved with --chunks 1 is 1f1b; --chunks 2 gives each rank two stages",
                idle.empty() ? "" : "; ", idle);
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

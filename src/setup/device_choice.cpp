@@ -7,7 +7,7 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/device/gpu.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 constexpr int least_capability = 80;  // 10 x the version: tensor cores that multiply bf16
@@ -15,19 +15,19 @@ constexpr int least_capability = 80;  // 10 x the version: tensor cores that mul
 std::string version_text(int capability) { return cat(capability / 10, '.', capability % 10); }
 
 // How many ranks of this one's node come before it.
-std::size_t number_on_node(const Session& session) {
+std::size_t number_on_node(const comm::Session& session) {
     const auto own = session.nodes().begin() + session.rank();
     return static_cast<std::size_t>(std::count(session.nodes().begin(), own, session.node()));
 }
 
 // The one that a rank takes, or why it takes none.
 struct OwnGpu {
-    GpuFacts gpu = {};
+    device::GpuFacts gpu = {};
     std::string complaint = {};
 };
 
-OwnGpu own_gpu(const Session& session) {
-    const GpuSearch search = find_gpus();
+OwnGpu own_gpu(const comm::Session& session) {
+    const device::GpuSearch search = device::find_gpus();
     if (search.gpus.empty()) return {.complaint = search.complaint};
     OwnGpu own{.gpu = search.gpus[number_on_node(session) % search.gpus.size()]};
     if (own.gpu.capability < least_capability) {
@@ -56,26 +56,28 @@ std::optional<std::size_t> first_without(const std::vector<std::string>& complai
     return static_cast<std::size_t>(found - complaints.begin());
 }
 
-void settle_for_processors(PrecisionConfig& precision, const std::vector<std::string>& complaints) {
+void settle_for_processors(config::PrecisionConfig& precision, const std::vector<std::string>& complaints) {
     const std::size_t rank = *first_without(complaints);
-    if (precision.device == DeviceKind::cuda) {
+    if (precision.device == config::DeviceKind::cuda) {
         throw ConfigError(cat("--device cuda: rank ", rank, " has no GPU to compute on: ", complaints[rank],
                               "; use --device cpu, or have the job give each rank a GPU"));
     }
-    precision.device = DeviceKind::cpu;
+    precision.device = config::DeviceKind::cpu;
     const bool has_any = std::ranges::any_of(complaints, [](const std::string& each) { return each.empty(); });
     if (has_any) precision.device_words = cat("not on GPUs: rank ", rank, " has none: ", complaints[rank]);
 }
 
 }  // namespace
 
-RunConfig with_device_of_ranks(RunConfig config, const Session& session, Communicator& control) {
-    PrecisionConfig& precision = config.precision;
-    if (precision.device != DeviceKind::cuda && precision.device != DeviceKind::automatic) return config;
-    if (time_is_simulated()) {
-        if (precision.device == DeviceKind::cuda)
+config::RunConfig with_device_of_ranks(config::RunConfig config, const comm::Session& session,
+                                       comm::Communicator& control) {
+    config::PrecisionConfig& precision = config.precision;
+    if (precision.device != config::DeviceKind::cuda && precision.device != config::DeviceKind::automatic)
+        return config;
+    if (device::time_is_simulated()) {
+        if (precision.device == config::DeviceKind::cuda)
             throw ConfigError("--device cuda: a simulated job has no GPU; use --device cpu, or --math off");
-        precision.device = DeviceKind::cpu;
+        precision.device = config::DeviceKind::cpu;
         return config;
     }
     const OwnGpu own = own_gpu(session);
@@ -84,10 +86,10 @@ RunConfig with_device_of_ranks(RunConfig config, const Session& session, Communi
         settle_for_processors(precision, complaints);
         return config;
     }
-    use_gpu(own.gpu.number);
-    precision.device = DeviceKind::cuda;
+    device::use_gpu(own.gpu.number);
+    precision.device = config::DeviceKind::cuda;
     precision.device_words = names_of(gather_all(control, own.gpu.name));
     return config;
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -6,7 +6,7 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/setup/setup.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 void refuse_option(bool is_given, const std::string& option, const std::string& why) {
@@ -15,8 +15,8 @@ void refuse_option(bool is_given, const std::string& option, const std::string& 
                           "; remove it, or use --math on"));
 }
 
-void check_ghost_options(const RunConfig& config) {
-    if (!time_is_simulated()) {
+void check_ghost_options(const config::RunConfig& config) {
+    if (!device::time_is_simulated()) {
         throw ConfigError(
             "--device ghost computes nothing, and is for simulated time; run it with `trireme simulate --math "
             "off`");
@@ -29,42 +29,47 @@ void check_ghost_options(const RunConfig& config) {
     refuse_option(config.run.eval_every > 0, "--eval-every", "there is no loss");
     refuse_option(config.run.checkpoint_every > 0, "--checkpoint-every", "there is nothing to save");
     refuse_option(!config.policy.decisions.empty(), "--decisions", "there is nothing to move");
-    refuse_option(config.policy.move != MoveWay::stop, "--move", "messages of the same length stand for them");
+    refuse_option(config.policy.move != config::MoveWay::stop, "--move",
+                  "messages of the same length stand for them");
 }
 
 }  // namespace
 
-bool is_of_ghosts(const RunConfig& config) { return config.precision.device == DeviceKind::ghost; }
+bool is_of_ghosts(const config::RunConfig& config) {
+    return config.precision.device == config::DeviceKind::ghost;
+}
 
-bool charges_passes(const RunConfig& config, int ranks) {
-    if (config.costs.charging != Charging::automatic) return config.costs.charging == Charging::passes;
+bool charges_passes(const config::RunConfig& config, int ranks) {
+    if (config.costs.charging != config::Charging::automatic)
+        return config.costs.charging == config::Charging::passes;
     return ranks > max_ranks_in_detail;
 }
 
-BucketRules ghost_buckets(int ranks) {
-    BucketRules rules;
+layout::BucketRules ghost_buckets(int ranks) {
+    layout::BucketRules rules;
     constexpr std::size_t times = 16;
     if (ranks > max_ranks_in_detail) rules = {.large = rules.large * times, .largest = rules.largest * times};
     return rules;
 }
 
-void check_ghosts(const RunConfig& config) {
+void check_ghosts(const config::RunConfig& config) {
     if (is_of_ghosts(config)) return check_ghost_options(config);
-    if (!config.emulation.slow.empty() && config.precision.device == DeviceKind::cuda) {
+    if (!config.emulation.slow.empty() && config.precision.device == config::DeviceKind::cuda) {
         throw ConfigError(
             "--slow slows processors and simulated devices, not GPUs; leave it out, or use --device cpu");
     }
-    if (config.precision.dtype == Precision::bf16 && config.precision.device != DeviceKind::cuda) {
+    if (config.precision.dtype == config::Precision::bf16 &&
+        config.precision.device != config::DeviceKind::cuda) {
         throw ConfigError(
             "--dtype bf16 is what GPUs compute with (--device cuda), and runs without arithmetic (`trireme "
             "simulate --math off`); use f32");
     }
 }
 
-void refuse_ghosts(const RunConfig& config, const std::string& what) {
+void refuse_ghosts(const config::RunConfig& config, const std::string& what) {
     if (is_of_ghosts(config))
         throw ConfigError(cat("--device ghost computes nothing, and ", what, " needs values; use cpu"));
     check_ghosts(config);
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -11,7 +11,7 @@
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/stage_costs.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 // Of a rank.
@@ -20,10 +20,10 @@ struct Need {
     std::size_t activation = 0;  // the part of it that a micro-batch takes in one stage
 };
 
-std::vector<Need> needs_of(const Plan& plan, const PlannedRun& run) {
+std::vector<Need> needs_of(const plan::Plan& plan, const PlannedRun& run) {
     const SizedPlan sized(run.model, plan, run.dtype, run.largest, place_of(run.config.precision.device));
-    const GradientPlan gradients = gradient_plan(sized);
-    const OptimizerConfig* optimizer = run.trains ? &run.config.optimizer : nullptr;
+    const stage::GradientPlan gradients = gradient_plan(sized);
+    const optim::OptimizerConfig* optimizer = run.trains ? &run.config.optimizer : nullptr;
     const bool saves = run.config.run.checkpoint_every > 0;
     std::vector<Need> needs;
     for (const RankMemory& memory : memory_of_ranks(sized, optimizer, gradients, run.ranks, saves))
@@ -46,7 +46,7 @@ long long bound_by(const Need& need, std::size_t limit, int kept) {
 }
 
 // Of each team. Those that keep to the limit have no lower ones than before.
-std::vector<int> bounds_by(const std::vector<Need>& needs, std::size_t limit, const Plan& plan,
+std::vector<int> bounds_by(const std::vector<Need>& needs, std::size_t limit, const plan::Plan& plan,
                            const std::vector<int>& before) {
     const std::vector<int> least = least_activations(plan.training.shape);
     std::vector<int> bounds;
@@ -65,13 +65,13 @@ std::vector<int> bounds_by(const std::vector<Need>& needs, std::size_t limit, co
 
 // A plan, and what it needs.
 struct Trial {
-    Plan plan;
+    plan::Plan plan;
     std::vector<Need> needs;
 
     bool fits(std::size_t limit) const { return needs[fullest(needs)].bytes <= limit; }
 };
 
-Trial trial_of(Plan plan, const PlannedRun& run) {
+Trial trial_of(plan::Plan plan, const PlannedRun& run) {
     std::vector<Need> needs = needs_of(plan, run);
     return {std::move(plan), std::move(needs)};
 }
@@ -88,7 +88,7 @@ Trial narrowed(Trial trial, const PlannedRun& run, MemoryRoom room) {
     return trial;
 }
 
-Trial with_halves_in(const std::vector<bool>& may_split, const Layout& layout, const PlannedRun& run) {
+Trial with_halves_in(const std::vector<bool>& may_split, const layout::Layout& layout, const PlannedRun& run) {
     const MemoryRoom room{.most_activations = {}, .may_split = may_split, .may_go_ahead = false};
     return narrowed(trial_of(plan_layout(run.config, run.model, layout, run.request, room), run), run, room);
 }
@@ -96,7 +96,7 @@ Trial with_halves_in(const std::vector<bool>& may_split, const Layout& layout, c
 // Per stage: whether all teams that hold it fit.
 std::vector<bool> stages_that_fit(const Trial& trial, std::size_t limit) {
     std::vector<bool> fit(trial.plan.layout.stages.size(), true);
-    for (const Team& team : trial.plan.teams) {
+    for (const layout::Team& team : trial.plan.teams) {
         for (const int rank : team.ranks) {
             if (trial.needs[static_cast<std::size_t>(rank)].bytes <= limit) continue;
             for (const int stage : team.stages) fit[static_cast<std::size_t>(stage)] = false;
@@ -105,8 +105,8 @@ std::vector<bool> stages_that_fit(const Trial& trial, std::size_t limit) {
     return fit;
 }
 
-double seconds_of(const Plan& plan, const PlannedRun& run) {
-    const std::vector<StageCost> costs = costs_of(run.config, run.model, plan);
+double seconds_of(const plan::Plan& plan, const PlannedRun& run) {
+    const std::vector<schedule::StageCost> costs = costs_of(run.config, run.model, plan);
     return predict_step(plan.training.phases(), plan.training.shape, costs).seconds;
 }
 
@@ -119,7 +119,7 @@ Trial searched(Trial free, const PlannedRun& run) {
     free = trial_of(plan_layout(run.config, run.model, free.plan.layout, run.request, no_backup), run);
     if (free.fits(limit)) return free;
     const std::vector<bool> fit = stages_that_fit(free, limit);
-    const Layout layout = free.plan.layout;
+    const layout::Layout layout = free.plan.layout;
     Trial best = with_halves_in(std::vector<bool>(fit.size(), false), layout, run);
     std::array others{with_halves_in(fit, layout, run), narrowed(std::move(free), run, no_backup)};
     for (Trial& other : others) {
@@ -134,7 +134,7 @@ Trial searched(Trial free, const PlannedRun& run) {
     const std::size_t rank = fullest(trial.needs);
     const auto team = static_cast<std::size_t>(trial.plan.team_of(static_cast<int>(rank)));
     const int kept = trial.plan.training.proof.peak_activations[team];
-    const bool is_searched = trial.plan.schedule == searched_schedule;
+    const bool is_searched = trial.plan.schedule == schedule::searched_schedule;
     throw ConfigError(cat("rank ", rank, " needs ", with_commas(trial.needs[rank].bytes),
                           " bytes with schedule ", trial.plan.schedule,
                           is_searched ? ", though it keeps no more than " : " and keeps ", kept,
@@ -146,12 +146,12 @@ Trial searched(Trial free, const PlannedRun& run) {
 
 }  // namespace
 
-Plan within_memory_limit(Plan plan, const PlannedRun& run) {
+plan::Plan within_memory_limit(plan::Plan plan, const PlannedRun& run) {
     if (run.config.layout.memory_limit == 0) return plan;
     Trial trial = trial_of(std::move(plan), run);
-    if (trial.plan.schedule == searched_schedule) trial = searched(std::move(trial), run);
+    if (trial.plan.schedule == schedule::searched_schedule) trial = searched(std::move(trial), run);
     if (!trial.fits(run.config.layout.memory_limit)) refuse(trial, run);
     return std::move(trial.plan);
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -7,7 +7,7 @@
 #include "trireme/data/tokenizer.hpp"
 #include "trireme/model/config_json.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 constexpr const char* default_model = "gpt2-tiny";
@@ -19,12 +19,13 @@ void override_with(const std::optional<Value>& choice, Value& value) {
     if (choice) value = *choice;
 }
 
-ModelConfig asked_for(const ModelChoice& choice, const StoredModel* stored) {
-    if (choice.name.empty()) return stored ? stored->config() : model_named(default_model);
-    return choice.name.ends_with(".json") ? read_config_json(choice.name) : model_named(choice.name);
+model::ModelConfig asked_for(const config::ModelChoice& choice, const checkpoint::StoredModel* stored) {
+    if (choice.name.empty()) return stored ? stored->config() : model::model_named(default_model);
+    return choice.name.ends_with(".json") ? model::read_config_json(choice.name)
+                                          : model::model_named(choice.name);
 }
 
-void override_sizes(ModelConfig& model, const ModelChoice& choice) {
+void override_sizes(model::ModelConfig& model, const config::ModelChoice& choice) {
     override_with(choice.layers, model.layers);
     override_with(choice.width, model.width);
     override_with(choice.heads, model.heads);
@@ -45,7 +46,7 @@ void override_sizes(ModelConfig& model, const ModelChoice& choice) {
 }
 
 // Sizes that belong to models of another kind.
-void refuse_foreign_sizes(const ModelChoice& choice, const ModelConfig& model) {
+void refuse_foreign_sizes(const config::ModelChoice& choice, const model::ModelConfig& model) {
     const auto refuse = [](bool is_given, const char* option, const OptionNeed& need) {
         if (is_given) throw ConfigError(no_effect(option, need));
     };
@@ -61,29 +62,29 @@ void refuse_foreign_sizes(const ModelChoice& choice, const ModelConfig& model) {
 }
 
 // The task of a family with several follows the rows of the corpus.
-Task common_task(const ModelConfig& model, RowKind rows) {
+Task common_task(const model::ModelConfig& model, data::RowKind rows) {
     if (tasks_of(model.family).size() == 1) return model.task;
     switch (rows) {
-        case RowKind::labelled_text:
+        case data::RowKind::labelled_text:
             return Task::classify;
-        case RowKind::question:
+        case data::RowKind::question:
             return Task::span;
-        case RowKind::text:
-        case RowKind::image:
+        case data::RowKind::text:
+        case data::RowKind::image:
             break;
     }
     return tasks_of(model.family).front();
 }
 
 // Classes belong to a head: a model that gets a new one takes those of the corpus.
-void set_task(ModelConfig& model, Task task, const ModelChoice& choice) {
+void set_task(model::ModelConfig& model, Task task, const config::ModelChoice& choice) {
     if (model.task != task && !choice.labels) model.labels = 0;
     model.task = task;
 }
 
 // What to do where a tokenizer of another size was used. A stored model keeps its table: it may have rows to
 // spare, but not too few.
-std::string ways_out(const ModelConfig& model, const CorpusInfo& corpus, bool is_stored) {
+std::string ways_out(const model::ModelConfig& model, const data::CorpusInfo& corpus, bool is_stored) {
     const std::string prepare = "prepare it with the model's tokenizer";
     if (!is_stored) return cat(prepare, ", or use --vocabulary ", corpus.vocabulary_size);
     if (corpus.vocabulary_size > model.vocabulary) return prepare;
@@ -93,14 +94,14 @@ std::string ways_out(const ModelConfig& model, const CorpusInfo& corpus, bool is
 // None of a tokenizer of a kind that is not read here, such as BERT's own.
 std::optional<std::string> hash_of_tokenizer(const std::string& bytes) {
     try {
-        return Tokenizer::from_bytes(bytes).hash();
+        return data::Tokenizer::from_bytes(bytes).hash();
     } catch (const ConfigError&) {
         return std::nullopt;
     }
 }
 
 // Equal numbers of tokens are not equal tokens.
-void fit_tokenizer(const StoredModel& stored, const CorpusInfo& corpus) {
+void fit_tokenizer(const checkpoint::StoredModel& stored, const data::CorpusInfo& corpus) {
     const auto hash = hash_of_tokenizer(stored.tokenizer());
     if (!hash || *hash == corpus.tokenizer_hash) return;
     throw ConfigError(cat(corpus.path, " was made with another tokenizer (", corpus.tokenizer_name, ") than ",
@@ -109,7 +110,8 @@ void fit_tokenizer(const StoredModel& stored, const CorpusInfo& corpus) {
 }
 
 // A model of a known vocabulary expects the tokenizer it is known with, unless the vocabulary was said.
-void fit_vocabulary(ModelConfig& model, const ModelChoice& choice, const CorpusInfo& corpus, bool is_stored) {
+void fit_vocabulary(model::ModelConfig& model, const config::ModelChoice& choice,
+                    const data::CorpusInfo& corpus, bool is_stored) {
     if (model.vocabulary == 0) model.vocabulary = corpus.vocabulary_size;
     if (choice.vocabulary && corpus.vocabulary_size > model.vocabulary) {
         throw ConfigError(cat(corpus.path, " has tokens up to ", corpus.vocabulary_size - 1, " (tokenizer ",
@@ -123,13 +125,13 @@ void fit_vocabulary(ModelConfig& model, const ModelChoice& choice, const CorpusI
     }
 }
 
-void fit_images(const ModelConfig& model, const CorpusInfo& corpus) {
-    if (corpus.kind != RowKind::image) {
+void fit_images(const model::ModelConfig& model, const data::CorpusInfo& corpus) {
+    if (corpus.kind != data::RowKind::image) {
         throw ConfigError(cat(model.name, " reads images, and the rows of ", corpus.path, " are of the kind ",
                               name_of(corpus.kind),
                               "; prepare images (CIFAR-10, MNIST), or choose another --model"));
     }
-    const ImageSize expected{model.image.channels, model.image.size, model.image.size};
+    const data::ImageSize expected{model.image.channels, model.image.size, model.image.size};
     if (corpus.image == expected) return;
     const std::string channels = corpus.image.channels == expected.channels
                                      ? std::string()
@@ -141,7 +143,7 @@ void fit_images(const ModelConfig& model, const CorpusInfo& corpus) {
                           " with a --patch that divides it, or other images"));
 }
 
-void fit_labels(ModelConfig& model, const CorpusInfo& corpus) {
+void fit_labels(model::ModelConfig& model, const data::CorpusInfo& corpus) {
     if (corpus.classes == 0) {
         throw ConfigError(cat(corpus.path, " has no classes: its rows are of the kind ", name_of(corpus.kind),
                               "; prepare texts with --label FIELD, or choose another --task"));
@@ -154,8 +156,8 @@ void fit_labels(ModelConfig& model, const CorpusInfo& corpus) {
 }
 
 // Weights of equal shapes mean something else where these differ.
-void refuse_another_meaning(const ModelConfig& model, const StoredModel& stored) {
-    const ModelConfig& origin = stored.config();
+void refuse_another_meaning(const model::ModelConfig& model, const checkpoint::StoredModel& stored) {
+    const model::ModelConfig& origin = stored.config();
     const auto refuse = [&](const char* what, auto wanted, auto had) {
         throw ConfigError(cat("the weights of ", stored.place(), " were trained with ", what, " ", had,
                               ", not ", wanted,
@@ -166,7 +168,7 @@ void refuse_another_meaning(const ModelConfig& model, const StoredModel& stored)
     if (model.key_groups() != origin.key_groups()) refuse("--groups", model.key_groups(), origin.key_groups());
     if (model.image.patch != origin.image.patch) refuse("--patch", model.image.patch, origin.image.patch);
     if (model.activation != origin.activation)
-        refuse("the activation", name_of(model.activation), name_of(origin.activation));
+        refuse("the activation", model::name_of(model.activation), model::name_of(origin.activation));
     if (model.norm_epsilon != origin.norm_epsilon)
         refuse("the norm epsilon", model.norm_epsilon, origin.norm_epsilon);
     if (model.rotary.base != origin.rotary.base)
@@ -176,7 +178,7 @@ void refuse_another_meaning(const ModelConfig& model, const StoredModel& stored)
 constexpr std::size_t names_shown = 10;
 
 // True if the model has the head of the stored one. Another number of labels needs a new head.
-bool has_head_of(const StoredModel& stored, const ModelConfig& model) {
+bool has_head_of(const checkpoint::StoredModel& stored, const model::ModelConfig& model) {
     return stored.config().task == Task::classify && stored.config().labels == model.labels;
 }
 
@@ -187,7 +189,8 @@ std::string in_words(const std::vector<std::string>& names) {
     return shown == names.size() ? words : cat(words, " and ", names.size() - shown, " more");
 }
 
-std::uint32_t label_named(const std::string& name, const ModelConfig& model, const CorpusInfo& corpus) {
+std::uint32_t label_named(const std::string& name, const model::ModelConfig& model,
+                          const data::CorpusInfo& corpus) {
     const auto& names = model.label_names;
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end())
@@ -203,20 +206,20 @@ std::uint32_t label_named(const std::string& name, const ModelConfig& model, con
 
 }  // namespace
 
-std::optional<StoredModel> stored_model(const std::string& init) {
+std::optional<checkpoint::StoredModel> stored_model(const std::string& init) {
     if (init == "random") return std::nullopt;
-    return StoredModel::open(init);
+    return checkpoint::StoredModel::open(init);
 }
 
-ModelConfig choose_model(const ModelChoice& choice, const std::optional<Task>& task, const StoredModel* stored,
-                         const CorpusInfo& corpus) {
-    ModelConfig model = asked_for(choice, stored);
+model::ModelConfig choose_model(const config::ModelChoice& choice, const std::optional<Task>& task,
+                                const checkpoint::StoredModel* stored, const data::CorpusInfo& corpus) {
+    model::ModelConfig model = asked_for(choice, stored);
     override_sizes(model, choice);
     set_task(model, task.value_or(common_task(model, corpus.kind)), choice);
     refuse_foreign_sizes(choice, model);
     if (model.reads_images()) {
         fit_images(model, corpus);
-    } else if (corpus.kind == RowKind::image) {
+    } else if (corpus.kind == data::RowKind::image) {
         throw ConfigError(cat(corpus.path, " holds images, which ", model.name,
                               " does not read; choose --model vit-tiny or another vit"));
     } else {
@@ -234,9 +237,9 @@ ModelConfig choose_model(const ModelChoice& choice, const std::optional<Task>& t
     return model;
 }
 
-ModelConfig choose_model(const ModelChoice& choice, const std::optional<Task>& task,
-                         const StoredModel* stored) {
-    ModelConfig model = asked_for(choice, stored);
+model::ModelConfig choose_model(const config::ModelChoice& choice, const std::optional<Task>& task,
+                                const checkpoint::StoredModel* stored) {
+    model::ModelConfig model = asked_for(choice, stored);
     override_sizes(model, choice);
     set_task(model, task.value_or(model.task), choice);
     refuse_foreign_sizes(choice, model);
@@ -247,22 +250,23 @@ ModelConfig choose_model(const ModelChoice& choice, const std::optional<Task>& t
     return model;
 }
 
-void name_labels(ModelConfig& model, const StoredModel* stored, const CorpusInfo& corpus) {
+void name_labels(model::ModelConfig& model, const checkpoint::StoredModel* stored,
+                 const data::CorpusInfo& corpus) {
     if (model.label_names.size() != model.labels) model.label_names.clear();
     if (stored != nullptr && has_head_of(*stored, model) && !stored->config().label_names.empty()) {
         model.label_names = stored->config().label_names;
     } else if (!corpus.class_names.empty()) {
         model.label_names = corpus.class_names;
         while (model.label_names.size() < model.labels)
-            model.label_names.push_back(unnamed_label(model.label_names.size()));
+            model.label_names.push_back(model::unnamed_label(model.label_names.size()));
     }
 }
 
-std::vector<std::uint32_t> labels_of_classes(const ModelConfig& model, const CorpusInfo& corpus) {
+std::vector<std::uint32_t> labels_of_classes(const model::ModelConfig& model, const data::CorpusInfo& corpus) {
     if (model.label_names.empty()) return {};
     std::vector<std::uint32_t> labels;
     for (const std::string& name : corpus.class_names) labels.push_back(label_named(name, model, corpus));
     return labels;
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -1,30 +1,31 @@
 #include "trireme/setup/model_flops.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 // Logits of classes and tokens are needed where there is one to predict; an answer is looked for in every row.
-bool needs_targets_alone(const Layer& layer) {
-    return std::holds_alternative<Head>(layer) || std::holds_alternative<HeadTransform>(layer);
+bool needs_targets_alone(const model::Layer& layer) {
+    return std::holds_alternative<model::Head>(layer) || std::holds_alternative<model::HeadTransform>(layer);
 }
 
 }  // namespace
 
-ModelFlops model_flops(const ModelConfig& model) {
+ModelFlops model_flops(const model::ModelConfig& model) {
     ModelFlops flops{.attention_factor = static_cast<double>(model.layers * model.width),
                      .is_causal = model.is_causal()};
-    for (const Layer& layer : build_layers(model)) {
+    for (const model::Layer& layer : build_layers(model)) {
         double& sum = needs_targets_alone(layer) ? flops.head_parameters : flops.body_parameters;
         sum += static_cast<double>(multiplying_parameters(layer, model));
     }
     return flops;
 }
 
-std::size_t multiplying_parameters(const Layer& layer, const ModelConfig& model) {
-    if (std::holds_alternative<EmbeddingLayer>(layer)) return 0;
-    if (std::holds_alternative<PatchEmbedding>(layer)) return model.width * (model.image.patch_values() + 1);
+std::size_t multiplying_parameters(const model::Layer& layer, const model::ModelConfig& model) {
+    if (std::holds_alternative<model::EmbeddingLayer>(layer)) return 0;
+    if (std::holds_alternative<model::PatchEmbedding>(layer))
+        return model.width * (model.image.patch_values() + 1);
     std::size_t sum = 0;
-    for (const ParameterSpec& spec : parameters_of(layer)) sum += spec.size();
+    for (const model::ParameterSpec& spec : parameters_of(layer)) sum += spec.size();
     return sum;
 }
 
@@ -34,4 +35,4 @@ double ModelFlops::of_step(const StepSize& size, double attention) const {
            attention * attention_factor * size.square_length_sum;
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

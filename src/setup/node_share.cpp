@@ -12,15 +12,15 @@
 #include "trireme/device/gpu.hpp"
 #include "trireme/device/machine.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 // Ranks of a simulation are all in this process, whatever their hosts are called.
-std::string key_of(const Session& session, const std::string& identity) {
-    return time_is_simulated() ? identity : cat(session.host(), ' ', identity);
+std::string key_of(const comm::Session& session, const std::string& identity) {
+    return device::time_is_simulated() ? identity : cat(session.host(), ' ', identity);
 }
 
-SharedRoom shared_room(const UsableMemory& room, const Session& session) {
+SharedRoom shared_room(const device::UsableMemory& room, const comm::Session& session) {
     SharedRoom shared{.key = key_of(session, room.identity),
                       .ranks = session.host(),
                       .name = "the node",
@@ -34,22 +34,26 @@ SharedRoom shared_room(const UsableMemory& room, const Session& session) {
 
 // The memories that hold a rank's tensors and that others may share. Empty if the system does not report what
 // is left.
-std::vector<SharedRoom> rooms_of(Place place, const Session& session) {
+std::vector<SharedRoom> rooms_of(device::Place place, const comm::Session& session) {
     std::vector<SharedRoom> rooms;
-    if (place != Place::gpu) {
-        for (const UsableMemory& room : usable_memory()) rooms.push_back(shared_room(room, session));
+    if (place != device::Place::gpu) {
+        for (const device::UsableMemory& room : device::usable_memory())
+            rooms.push_back(shared_room(room, session));
         return rooms;
     }
-    const GpuFacts gpu = gpu_in_use();
+    const device::GpuFacts gpu = device::gpu_in_use();
     const std::string name = cat(gpu.name, ' ', gpu.bus_id, " of ", session.host());
-    rooms.push_back(
-        {.key = name, .ranks = name, .name = "the GPU", .more = "more GPUs", .left = free_gpu_memory()});
+    rooms.push_back({.key = name,
+                     .ranks = name,
+                     .name = "the GPU",
+                     .more = "more GPUs",
+                     .left = device::free_gpu_memory()});
     return rooms;
 }
 
 // Collective over `control`. What all ranks need, and where.
 std::vector<RankNeed> needs_of_all(std::size_t rank_bytes, const std::vector<SharedRoom>& own,
-                                   Communicator& control) {
+                                   comm::Communicator& control) {
     std::string keys;
     for (const SharedRoom& room : own) keys += room.key + '\n';
     const std::vector<std::string> keys_of_ranks = gather_all(control, keys);
@@ -72,51 +76,56 @@ void refuse_too_many_threads(int threads, int most, const std::string& host) {
             "; set --threads to the cores of a rank, or 0 to divide the node's cores among its ranks"));
 }
 
-int ranks_on_own_cores(const Session& session, Communicator& control) {
-    const std::string own = cat(session.host(), ' ', number_list(usable_cores()));
+int ranks_on_own_cores(const comm::Session& session, comm::Communicator& control) {
+    const std::string own = cat(session.host(), ' ', number_list(device::usable_cores()));
     const std::vector<std::string> all = gather_all(control, own);
     return static_cast<int>(std::count(all.begin(), all.end(), own));
 }
 
-int threads_per_rank(const RunConfig& config, const Session& session, Communicator& control) {
-    if (time_is_simulated()) return 1;
+int threads_per_rank(const config::RunConfig& config, const comm::Session& session,
+                     comm::Communicator& control) {
+    if (device::time_is_simulated()) return 1;
     const int sharers = ranks_on_own_cores(session, control);
-    const auto cores = static_cast<int>(usable_cores().size());
-    agree(control, [&] { refuse_too_many_threads(config.run.threads, most_threads(), session.host()); });
+    const auto cores = static_cast<int>(device::usable_cores().size());
+    agree(control,
+          [&] { refuse_too_many_threads(config.run.threads, device::most_threads(), session.host()); });
     if (config.run.threads > 0) return config.run.threads;  // ranks may differ in --threads
     if (config.job.cores_per_rank) return std::clamp(*config.job.cores_per_rank, 1, cores);
     return std::max(1, cores / sharers);
 }
 
-std::vector<std::string> cores_of_ranks(Communicator& control) {
-    if (time_is_simulated()) return {};
-    return gather_all(control, number_list(usable_cores()));
+std::vector<std::string> cores_of_ranks(comm::Communicator& control) {
+    if (device::time_is_simulated()) return {};
+    return gather_all(control, number_list(device::usable_cores()));
 }
 
-std::string lack_of_memory(std::size_t rank_bytes, Place place, const Session& session, Communicator& control) {
+std::string lack_of_memory(std::size_t rank_bytes, device::Place place, const comm::Session& session,
+                           comm::Communicator& control) {
     const std::vector<SharedRoom> own = rooms_of(place, session);
     const std::vector<RankNeed> needs = needs_of_all(rank_bytes, own, control);
     return first_complaint(control, complaint_about(own, needs));
 }
 
-void refuse_more_than_memory(std::size_t rank_bytes, Place place, const Session& session,
-                             Communicator& control) {
+void refuse_more_than_memory(std::size_t rank_bytes, device::Place place, const comm::Session& session,
+                             comm::Communicator& control) {
     const std::string lack = lack_of_memory(rank_bytes, place, session, control);
     if (!lack.empty()) throw ConfigError(lack);
 }
 
-std::size_t peak_bytes(Place place) { return place == Place::gpu ? most_gpu_memory() : peak_resident_bytes(); }
-
-std::size_t peak_allocated_bytes(Place place) {
-    return place == Place::gpu ? most_gpu_memory() : peak_private_bytes();
+std::size_t peak_bytes(device::Place place) {
+    return place == device::Place::gpu ? device::most_gpu_memory() : device::peak_resident_bytes();
 }
 
-std::size_t forget_peak(Place place) {
-    if (place == Place::gpu) forget_most_gpu_memory();
+std::size_t peak_allocated_bytes(device::Place place) {
+    return place == device::Place::gpu ? device::most_gpu_memory() : device::peak_private_bytes();
+}
+
+std::size_t forget_peak(device::Place place) {
+    if (place == device::Place::gpu) device::forget_most_gpu_memory();
     return peak_allocated_bytes(place);
 }
 
-RankMemory fullest(Communicator& control, const RankMemory& own) {
+RankMemory fullest(comm::Communicator& control, const RankMemory& own) {
     const std::array numbers{static_cast<double>(own.parameters),     static_cast<double>(own.gradients),
                              static_cast<double>(own.optimizer),      static_cast<double>(own.activations),
                              static_cast<double>(own.workspace),      static_cast<double>(own.messages),
@@ -140,11 +149,12 @@ RankMemory fullest(Communicator& control, const RankMemory& own) {
     return most;
 }
 
-std::string lack_of_node_memory(const NodeMemory& memory, std::size_t bytes, const Session& session) {
+std::string lack_of_node_memory(const comm::NodeMemory& memory, std::size_t bytes,
+                                const comm::Session& session) {
     const auto left = memory.bytes_left();
     if (!left || bytes <= *left) return {};
     return cat("--move twins needs ", bytes / 1'000'000, " MB that the ranks of ", session.host(),
                " share, and /dev/shm has ", *left / 1'000'000, " MB left; make it larger, or use --move stop");
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

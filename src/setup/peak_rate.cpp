@@ -15,18 +15,18 @@
 #include "trireme/kernels/peak.hpp"
 #include "trireme/setup/node_share.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 // Of a GPU whose data sheet nobody knows here: products large enough to keep all of it busy.
-double measured_product_rate(const GpuFacts& gpu, DType dtype) {
+double measured_product_rate(const device::GpuFacts& gpu, device::DType dtype) {
     constexpr std::size_t runs = 7;
     const auto side = 256 * static_cast<std::size_t>(std::ceil(std::sqrt(gpu.processors)));
-    Arena memory("products", 3 * (side * side + 64) * bytes_of(dtype), Place::gpu);
-    const Linear product{.input = memory.tensor(dtype, side, side),
-                         .weight = memory.tensor(dtype, side, side),
-                         .output = memory.tensor(dtype, side, side)};
-    Stream stream = gpu_stream();
+    device::Arena memory("products", 3 * (side * side + 64) * bytes_of(dtype), device::Place::gpu);
+    const kernels::Linear product{.input = memory.tensor(dtype, side, side),
+                                  .weight = memory.tensor(dtype, side, side),
+                                  .output = memory.tensor(dtype, side, side)};
+    device::Stream stream = kernels::gpu_stream();
     std::vector<double> rates;
     for (std::size_t run = 0; run <= runs; ++run) {
         stream.ledger.clear();
@@ -38,8 +38,8 @@ double measured_product_rate(const GpuFacts& gpu, DType dtype) {
 }
 
 // A GPU that ranks share counts once.
-PeakRate peak_of_gpus(Communicator& group, const std::string& host, DType dtype) {
-    const GpuFacts own = gpu_in_use();
+PeakRate peak_of_gpus(comm::Communicator& group, const std::string& host, device::DType dtype) {
+    const device::GpuFacts own = device::gpu_in_use();
     const std::optional<double> known = dense_rate_of(own.name, dtype);
     const std::vector<std::string> gpus = gather_all(group, cat(host, ' ', own.bus_id));
     const std::vector<double> rates =
@@ -56,28 +56,30 @@ PeakRate peak_of_gpus(Communicator& group, const std::string& host, DType dtype)
 
 }  // namespace
 
-PeakRate peak_of_all(Communicator& group, const Job& job, int threads, const Session& session) {
+PeakRate peak_of_all(comm::Communicator& group, const Job& job, int threads, const comm::Session& session) {
     if (job.devices) {
         return {.flops = job.devices->flops(),
                 .is = cat(name_of(job.dtype), " rate of ", job.devices->counted()),
                 .is_measured = false};
     }
-    if (job.place == Place::gpu) return peak_of_gpus(group, session.host(), job.dtype);
+    if (job.place == device::Place::gpu) return peak_of_gpus(group, session.host(), job.dtype);
     // One run is enough if the peak cannot be reached: by reference kernels, or by ranks that share a core.
-    const bool is_unreachable = job.config.precision.device == DeviceKind::reference || time_is_simulated() ||
-                                ranks_on_own_cores(session, group) > static_cast<int>(usable_cores().size());
+    const bool is_unreachable =
+        job.config.precision.device == config::DeviceKind::reference || device::time_is_simulated() ||
+        ranks_on_own_cores(session, group) > static_cast<int>(device::usable_cores().size());
     const std::size_t runs = is_unreachable ? 1 : 9;
     barrier(group);
     double sum = 0;
-    for (const double peak : gather_all(group, std::array{measure_peak_flops(job.dtype, threads, runs)}))
+    for (const double peak :
+         gather_all(group, std::array{kernels::measure_peak_flops(job.dtype, threads, runs)}))
         sum += peak;
     return {.flops = sum};
 }
 
-double peak_again(const PeakRate& before, Communicator& group, const Job& job, int threads,
-                  const Session& session) {
-    if (!before.is_measured || job.place == Place::gpu) return before.flops;
+double peak_again(const PeakRate& before, comm::Communicator& group, const Job& job, int threads,
+                  const comm::Session& session) {
+    if (!before.is_measured || job.place == device::Place::gpu) return before.flops;
     return peak_of_all(group, job, threads, session).flops;
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

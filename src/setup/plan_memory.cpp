@@ -12,37 +12,37 @@
 #include "trireme/stage/gradient_exchange.hpp"
 #include "trireme/stage/sent_batch.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 // Rows of the largest micro-batch that a rank has between two stages.
 std::size_t most_rows(const SizedPlan& sized, std::size_t tensor_ranks) {
     std::size_t rows = 0;
-    for (const BatchShape& shape : sized.largest) rows = std::max(rows, shape.rows);
-    return sized.plan.cuts_rows ? cut_evenly(rows, tensor_ranks).front().count : rows;
+    for (const stage::BatchShape& shape : sized.largest) rows = std::max(rows, shape.rows);
+    return sized.plan.cuts_rows ? layout::cut_evenly(rows, tensor_ranks).front().count : rows;
 }
 
 // As the program of a team goes backward: whole, or in halves.
-StageMemory largest(const SizedPlan& sized, const StageSpec& spec, bool has_halves,
-                    const std::vector<Migration>& migrations) {
-    StageMemory most;
-    PassKind kind{.dtype = sized.dtype,
-                  .cuts_rows = sized.plan.cuts_rows,
-                  .resizing_limit = sized.plan.most_left_out,
-                  .migrations = migrations,
-                  .spread = sized.plan.spread};
-    for (const BatchShape& shape : sized.largest) {
-        kind.halves = BackwardHalves::together;
+stage::StageMemory largest(const SizedPlan& sized, const stage::StageSpec& spec, bool has_halves,
+                           const std::vector<layout::Migration>& migrations) {
+    stage::StageMemory most;
+    stage::PassKind kind{.dtype = sized.dtype,
+                         .cuts_rows = sized.plan.cuts_rows,
+                         .resizing_limit = sized.plan.most_left_out,
+                         .migrations = migrations,
+                         .spread = sized.plan.spread};
+    for (const stage::BatchShape& shape : sized.largest) {
+        kind.halves = stage::BackwardHalves::together;
         most = larger_of(most, predict(sized.model, spec, shape, kind));
         if (!has_halves) continue;
-        kind.halves = BackwardHalves::apart;
+        kind.halves = stage::BackwardHalves::apart;
         most = larger_of(most, predict(sized.model, spec, shape, kind));
     }
     return most;
 }
 
 // Whether a team sends what it makes in a stage to another one.
-bool has_onward_messages(const PipelineShape& shape, int team, int stage) {
+bool has_onward_messages(const schedule::PipelineShape& shape, int team, int stage) {
     if (stage + 1 == shape.stages()) return false;
     for (int m = 0; m < shape.micro_batches; ++m) {
         if (shape.executor_of(stage, m) == team && shape.executor_of(stage + 1, m) != team) return true;
@@ -51,8 +51,8 @@ bool has_onward_messages(const PipelineShape& shape, int team, int stage) {
 }
 
 // Micro-batches that a team keeps at once. One that is only evaluated is kept until it has been sent.
-std::size_t flights(const Plan& plan, int team) {
-    const PipelineShape& evaluation = plan.evaluation.shape;
+std::size_t flights(const plan::Plan& plan, int team) {
+    const schedule::PipelineShape& evaluation = plan.evaluation.shape;
     std::size_t evaluated = 0;
     for (const int stage : plan.teams[static_cast<std::size_t>(team)].stages) {
         const bool sends = has_onward_messages(evaluation, team, stage);
@@ -64,7 +64,7 @@ std::size_t flights(const Plan& plan, int team) {
 
 // All stages of a team have as many as the one that needs most; a team that executes nothing has its one all
 // the same.
-Copies copies_of(const Proof& proof, std::size_t team) {
+stage::Copies copies_of(const schedule::Proof& proof, std::size_t team) {
     const std::vector<int>& versions = proof.weight_versions[team];
     return {.values = static_cast<std::size_t>(*std::max_element(versions.begin(), versions.end())),
             .gradients = static_cast<std::size_t>(std::max(1, proof.peak_gradients[team]))};
@@ -73,7 +73,7 @@ Copies copies_of(const Proof& proof, std::size_t team) {
 // The programs of all teams over the smallest number of steps that represents all others.
 class LongPrograms {
 public:
-    explicit LongPrograms(const ProvedPrograms& proved)
+    explicit LongPrograms(const plan::ProvedPrograms& proved)
         : shape_(proved.shape),
           phases_(proved.phases()),
           steps_(enough_steps(phases_, proved.shape.micro_batches)) {}
@@ -84,13 +84,13 @@ public:
     }
 
 private:
-    const PipelineShape& shape_;
-    Phases phases_;
+    const schedule::PipelineShape& shape_;
+    schedule::Phases phases_;
     int steps_;
 };
 
 // Micro-batches of a step, or of a round, that pass a team, which holds these stages.
-std::size_t batches_of(const PipelineShape& shape, int team, const std::vector<int>& stages) {
+std::size_t batches_of(const schedule::PipelineShape& shape, int team, const std::vector<int>& stages) {
     std::size_t count = 0;
     for (int m = 0; m < shape.micro_batches; ++m) {
         const auto is_executor = [&](int stage) { return shape.executor_of(stage, m) == team; };
@@ -101,7 +101,7 @@ std::size_t batches_of(const PipelineShape& shape, int team, const std::vector<i
 
 // Of the steps that are begun, or looked ahead to, and not settled, and of the next one, which is read before
 // they are; behind a stretch of the next one alone, and of an evaluation.
-std::size_t batches_at_once(const Plan& plan, int team) {
+std::size_t batches_at_once(const plan::Plan& plan, int team) {
     const auto ahead = static_cast<std::size_t>(plan.training.look_ahead);
     const std::size_t steps = ahead == 0 ? 2 : 2 * ahead + 3;
     const std::vector<int>& stages = plan.teams[static_cast<std::size_t>(team)].stages;
@@ -111,18 +111,18 @@ std::size_t batches_at_once(const Plan& plan, int team) {
 
 std::size_t most_bytes_to_send(const SizedPlan& sized) {
     std::size_t most = 0;
-    for (const BatchShape& shape : sized.largest) {
-        Arena inputs("input", 0, Place::ghost);
-        most = std::max(most, bytes_to_send(ghost_batch(sized.model, shape, inputs)));
+    for (const stage::BatchShape& shape : sized.largest) {
+        device::Arena inputs("input", 0, device::Place::ghost);
+        most = std::max(most, stage::bytes_to_send(ghost_batch(sized.model, shape, inputs)));
     }
     return most;
 }
 
 // What first values are kept in before they are rounded, one parameter after the other.
-std::size_t filling_bytes(const SizedPlan& sized, const LocalParameters& held) {
-    if (!has_masters(sized.dtype)) return 0;
+std::size_t filling_bytes(const SizedPlan& sized, const stage::LocalParameters& held) {
+    if (!optim::has_masters(sized.dtype)) return 0;
     std::size_t most = 0;
-    for (const ParameterSpec& spec : held.specs())
+    for (const model::ParameterSpec& spec : held.specs())
         most = std::max(most, spec.size() * bytes_of(wide_of(sized.dtype)));
     return most;
 }
@@ -130,7 +130,7 @@ std::size_t filling_bytes(const SizedPlan& sized, const LocalParameters& held) {
 // The bytes that an optimizer takes for shards of different sizes, each size counted once.
 class OptimizerSizes {
 public:
-    OptimizerSizes(const SizedPlan& sized, const OptimizerConfig& optimizer)
+    OptimizerSizes(const SizedPlan& sized, const optim::OptimizerConfig& optimizer)
         : sized_(sized), optimizer_(optimizer) {}
 
     std::size_t bytes(const std::vector<std::size_t>& shards) {
@@ -143,102 +143,104 @@ private:
     std::size_t bytes_of_shard(std::size_t elements) {
         const auto [at, is_new] = known_.try_emplace(elements);
         if (is_new) {
-            const std::vector<ParameterSpec> shard{{.name = "shard", .columns = elements}};
-            at->second = Optimizer(optimizer_, shard, whole_parameters(shard), sized_.dtype, Place::ghost,
-                                   sized_.plan.training.shape.validates)
+            const std::vector<model::ParameterSpec> shard{{.name = "shard", .columns = elements}};
+            at->second = optim::Optimizer(optimizer_, shard, optim::whole_parameters(shard), sized_.dtype,
+                                          device::Place::ghost, sized_.plan.training.shape.validates)
                              .bytes();
         }
         return at->second;
     }
 
     const SizedPlan& sized_;
-    const OptimizerConfig& optimizer_;
+    const optim::OptimizerConfig& optimizer_;
     std::unordered_map<std::size_t, std::size_t> known_;
 };
 
 // Adds what training needs. Before anything is in flight, first values take memory that is given back.
-void add_training(const SizedPlan& sized, const OptimizerConfig& optimizer,
-                  const std::vector<ExchangeSize>& sizes, const LocalParameters& held,
+void add_training(const SizedPlan& sized, const optim::OptimizerConfig& optimizer,
+                  const std::vector<stage::ExchangeSize>& sizes, const stage::LocalParameters& held,
                   std::vector<RankMemory>& memories) {
     OptimizerSizes optimizer_sizes(sized, optimizer);
     std::vector<std::size_t> whole;
-    for (const ParameterSpec& spec : held.specs()) whole.push_back(spec.size());
+    for (const model::ParameterSpec& spec : held.specs()) whole.push_back(spec.size());
     const std::size_t filling = filling_bytes(sized, held);
     for (std::size_t i = 0; i < memories.size(); ++i) {
         RankMemory& memory = memories[i];
         const std::vector<std::size_t>& updated = sized.plan.shards_optimizer ? sizes[i].own_shards : whole;
         memory.gradients = held.gradient_bytes();
         memory.optimizer = optimizer_sizes.bytes(updated);
-        memory.workspace += norm_scratch_bytes(sizes[i].own_shards.size());
+        memory.workspace += optim::norm_scratch_bytes(sizes[i].own_shards.size());
         memory.workspace += filling - std::min(filling, memory.activations + memory.messages);
         memory.messages += held.copies().gradients * sizes[i].bytes;
     }
 }
 
 // Adds the copy that a checkpoint is written from: what a rank owns, with its moments.
-void add_copies(const SizedPlan& sized, const OptimizerConfig& optimizer,
-                const std::vector<ExchangeSize>& sizes, std::vector<RankMemory>& memories) {
+void add_copies(const SizedPlan& sized, const optim::OptimizerConfig& optimizer,
+                const std::vector<stage::ExchangeSize>& sizes, std::vector<RankMemory>& memories) {
     for (std::size_t i = 0; i < memories.size(); ++i) {
         const auto& own = sizes[i].own_shards;
         const std::size_t elements = std::accumulate(own.begin(), own.end(), std::size_t{0});
-        std::size_t& copy = sized.place == Place::gpu ? memories[i].copy_beside_gpu : memories[i].copy;
+        std::size_t& copy = sized.place == device::Place::gpu ? memories[i].copy_beside_gpu : memories[i].copy;
         copy = elements * bytes_of(wide_of(sized.dtype)) * (1 + moments_of(optimizer));
     }
 }
 
 // The part of its memory that all ranks of a class have.
-RankMemory memory_of_work(const SizedPlan& sized, const LocalWork& work, const InFlight& most,
-                          const LocalParameters& held) {
-    const StageMemory& memory = work.memory;
+RankMemory memory_of_work(const SizedPlan& sized, const stage::LocalWork& work, const InFlight& most,
+                          const stage::LocalParameters& held) {
+    const stage::StageMemory& memory = work.memory;
     RankMemory rank_memory{
         .parameters = held.value_bytes(),
         .activations = most.flights * memory.activations,
         .workspace = memory.scratch + memory.again + memory.exchange,
         .messages = most.row_buffers * work.most_rows * sized.model.width * bytes_of(sized.dtype),
         .activation = memory.activations};
-    if (sized.place == Place::gpu) rank_memory.kernels = gpu_stream_bytes() + most.batches * most.batch_bytes;
+    if (sized.place == device::Place::gpu)
+        rank_memory.kernels = kernels::gpu_stream_bytes() + most.batches * most.batch_bytes;
     return rank_memory;
 }
 
 // Counts the memory of ranks that hold equal parts and do alike work: `work` is that of any of them.
 class ClassWalk {
 public:
-    ClassWalk(const SizedPlan& sized, const OptimizerConfig* optimizer, const GradientPlan& gradients,
-              bool saves)
+    ClassWalk(const SizedPlan& sized, const optim::OptimizerConfig* optimizer,
+              const stage::GradientPlan& gradients, bool saves)
         : sized_(sized), optimizer_(optimizer), gradients_(gradients), saves_(saves) {}
 
-    std::vector<RankMemory> memory_of(const std::vector<int>& ranks, const LocalWork& work,
+    std::vector<RankMemory> memory_of(const std::vector<int>& ranks, const stage::LocalWork& work,
                                       const InFlight& most) const {
-        const LocalStages stages(work, nullptr, false, Place::ghost);
-        const LocalParameters& held = stages.parameters();
+        const stage::LocalStages stages(work, nullptr, false, device::Place::ghost);
+        const stage::LocalParameters& held = stages.parameters();
         std::vector<RankMemory> memories(ranks.size(), memory_of_work(sized_, work, most, held));
         if (optimizer_ == nullptr) return memories;
-        const std::vector<ExchangeSize> sizes = exchange_sizes(gradients_, ranks, held);
+        const std::vector<stage::ExchangeSize> sizes = exchange_sizes(gradients_, ranks, held);
         add_training(sized_, *optimizer_, sizes, held, memories);
         if (saves_) add_copies(sized_, *optimizer_, sizes, memories);
         if (!shares_products(sized_.plan)) return memories;
-        Stream stream{.backend = GhostStream{}};
-        const Resizer resizer(stream, resizer_config(sized_), projections_of(work.model, work.specs), held);
+        device::Stream stream{.backend = device::GhostStream{}};
+        const stage::Resizer resizer(stream, resizer_config(sized_), projections_of(work.model, work.specs),
+                                     held);
         for (RankMemory& memory : memories) memory.workspace += resizer.bytes();
         return memories;
     }
 
 private:
     const SizedPlan& sized_;
-    const OptimizerConfig* optimizer_;
-    const GradientPlan& gradients_;
+    const optim::OptimizerConfig* optimizer_;
+    const stage::GradientPlan& gradients_;
     bool saves_;
 };
 
 }  // namespace
 
-LocalWork work_of(const SizedPlan& sized, int rank) {
-    const Plan& plan = sized.plan;
-    LocalWork work{.model = sized.model, .team = plan.team_of(rank), .dtype = sized.dtype};
+stage::LocalWork work_of(const SizedPlan& sized, int rank) {
+    const plan::Plan& plan = sized.plan;
+    stage::LocalWork work{.model = sized.model, .team = plan.team_of(rank), .dtype = sized.dtype};
     if (work.team < 0) return work;
-    const Team& team = plan.teams[static_cast<std::size_t>(work.team)];
+    const layout::Team& team = plan.teams[static_cast<std::size_t>(work.team)];
     const bool has_halves = goes_back_in_halves(plan.training, work.team);
-    const std::vector<Migration> migrations = within(plan.migrations, team.ranks);
+    const std::vector<layout::Migration> migrations = within(plan.migrations, team.ranks);
     work.stages = team.stages;
     work.most_rows = most_rows(sized, team.ranks.size());
     work.copies = copies_of(plan.training.proof, static_cast<std::size_t>(work.team));
@@ -252,14 +254,16 @@ LocalWork work_of(const SizedPlan& sized, int rank) {
     return work;
 }
 
-bool goes_back_in_halves(const ProvedPrograms& training, int team) {
+bool goes_back_in_halves(const plan::ProvedPrograms& training, int team) {
     const auto t = static_cast<std::size_t>(team);
-    const auto is_half = [](const Instruction& each) { return each.op == Op::backward_input; };
+    const auto is_half = [](const schedule::Instruction& each) {
+        return each.op == schedule::Op::backward_input;
+    };
     return std::ranges::any_of(training.programs[t], is_half) ||
            std::ranges::any_of(training.prologue[t], is_half);
 }
 
-std::vector<InFlight> in_flight_of_teams(const Plan& plan) {
+std::vector<InFlight> in_flight_of_teams(const plan::Plan& plan) {
     const LongPrograms training(plan.training);
     const LongPrograms evaluation(plan.evaluation);
     std::vector<InFlight> all;
@@ -271,8 +275,8 @@ std::vector<InFlight> in_flight_of_teams(const Plan& plan) {
     return all;
 }
 
-InFlight in_flight(const SizedPlan& sized, const LocalWork& work) {
-    const Plan& plan = sized.plan;
+InFlight in_flight(const SizedPlan& sized, const stage::LocalWork& work) {
+    const plan::Plan& plan = sized.plan;
     return {.flights = flights(plan, work.team),
             .row_buffers = std::max(LongPrograms(plan.training).row_buffers(work.team),
                                     LongPrograms(plan.evaluation).row_buffers(work.team)),
@@ -280,47 +284,49 @@ InFlight in_flight(const SizedPlan& sized, const LocalWork& work) {
             .batch_bytes = most_bytes_to_send(sized)};
 }
 
-bool shares_products(const Plan& plan) { return plan.most_left_out > 0 || !plan.migrations.empty(); }
+bool shares_products(const plan::Plan& plan) { return plan.most_left_out > 0 || !plan.migrations.empty(); }
 
 // Where nothing may be left out, nobody asks which channels vary.
-ResizerConfig resizer_config(const SizedPlan& sized) {
-    return {.policy = sized.plan.most_left_out > 0 ? ChannelPolicy::priority : ChannelPolicy::first,
-            .filling = sized.plan.remembers_left_out ? Filling::same : Filling::zero,
-            .limit = sized.plan.most_left_out,
-            .dtype = sized.dtype,
-            .most_rows = most_rows(sized, 1),
-            .place = Place::ghost};
+stage::ResizerConfig resizer_config(const SizedPlan& sized) {
+    return {
+        .policy = sized.plan.most_left_out > 0 ? model::ChannelPolicy::priority : model::ChannelPolicy::first,
+        .filling = sized.plan.remembers_left_out ? model::Filling::same : model::Filling::zero,
+        .limit = sized.plan.most_left_out,
+        .dtype = sized.dtype,
+        .most_rows = most_rows(sized, 1),
+        .place = device::Place::ghost};
 }
 
-GradientPlan gradient_plan(const SizedPlan& sized, const BucketRules& rules) {
-    GradientPlan plan{.tensors = held_tensors(sized.plan, sized.model), .pieces = {}, .buckets = {}};
+stage::GradientPlan gradient_plan(const SizedPlan& sized, const layout::BucketRules& rules) {
+    stage::GradientPlan plan{.tensors = held_tensors(sized.plan, sized.model), .pieces = {}, .buckets = {}};
     plan.pieces = cut_in_pieces(plan.tensors);
     plan.buckets = fill_buckets(plan.tensors, plan.pieces, rules);
     return plan;
 }
 
-std::vector<ParameterShard> updated_shards(const SizedPlan& sized, const GradientExchange& exchange,
-                                           const std::vector<ParameterSpec>& specs) {
-    return sized.plan.shards_optimizer ? exchange.own_shards() : whole_parameters(specs);
+std::vector<optim::ParameterShard> updated_shards(const SizedPlan& sized,
+                                                  const stage::GradientExchange& exchange,
+                                                  const std::vector<model::ParameterSpec>& specs) {
+    return sized.plan.shards_optimizer ? exchange.own_shards() : optim::whole_parameters(specs);
 }
 
-RankMemory plan_memory(const SizedPlan& sized, const OptimizerConfig* optimizer, const GradientPlan& gradients,
-                       int rank, bool saves) {
-    const LocalWork work = work_of(sized, rank);
+RankMemory plan_memory(const SizedPlan& sized, const optim::OptimizerConfig* optimizer,
+                       const stage::GradientPlan& gradients, int rank, bool saves) {
+    const stage::LocalWork work = work_of(sized, rank);
     if (work.team < 0) return {};
     return ClassWalk(sized, optimizer, gradients, saves)
         .memory_of({rank}, work, in_flight(sized, work))
         .front();
 }
 
-std::vector<RankMemory> memory_of_ranks(const SizedPlan& sized, const OptimizerConfig* optimizer,
-                                        const GradientPlan& gradients, int ranks, bool saves) {
+std::vector<RankMemory> memory_of_ranks(const SizedPlan& sized, const optim::OptimizerConfig* optimizer,
+                                        const stage::GradientPlan& gradients, int ranks, bool saves) {
     std::vector<RankMemory> all(static_cast<std::size_t>(ranks));
     const ClassWalk walk(sized, optimizer, gradients, saves);
     const std::size_t batch_bytes = most_bytes_to_send(sized);
     for (RankClass& alike : rank_classes(sized.plan)) {
         alike.most.batch_bytes = batch_bytes;
-        const LocalWork work = work_of(sized, alike.ranks.front());
+        const stage::LocalWork work = work_of(sized, alike.ranks.front());
         const std::vector<RankMemory> memories = walk.memory_of(alike.ranks, work, alike.most);
         for (std::size_t i = 0; i < memories.size(); ++i)
             all[static_cast<std::size_t>(alike.ranks[i])] = memories[i];
@@ -328,4 +334,4 @@ std::vector<RankMemory> memory_of_ranks(const SizedPlan& sized, const OptimizerC
     return all;
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -15,16 +15,16 @@
 #include "trireme/setup/profile_choice.hpp"
 #include "trireme/setup/stage_costs.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 // Of pipe, data and tensor. Does not overflow: beyond all ranks that exist it need not be exact.
-long long product(const LayoutConfig& layout, int data) {
+long long product(const config::LayoutConfig& layout, int data) {
     constexpr long long beyond_all = 1LL << 31;
     return std::min(beyond_all, static_cast<long long>(layout.pipe) * data) * layout.tensor;
 }
 
-int ranks_of_grid(const LayoutConfig& layout) {
+int ranks_of_grid(const config::LayoutConfig& layout) {
     constexpr long long most_ranks = 1 << 20;
     const int data = std::max(1, layout.data);
     if (product(layout, data) <= most_ranks) return static_cast<int>(product(layout, data));
@@ -32,7 +32,7 @@ int ranks_of_grid(const LayoutConfig& layout) {
                           " has more than ", most_ranks, " ranks; lower --pipe, --data or --tensor"));
 }
 
-int replicas_of_grid(const LayoutConfig& layout, int ranks) {
+int replicas_of_grid(const config::LayoutConfig& layout, int ranks) {
     const long long row = product(layout, 1);
     const int data = layout.data > 0 ? layout.data : static_cast<int>(std::max(1LL, ranks / row));
     if (product(layout, data) == ranks) return data;
@@ -42,21 +42,21 @@ int replicas_of_grid(const LayoutConfig& layout, int ranks) {
                           " ranks with mpirun -n or srun -n"));
 }
 
-bool asks_for_v(const ScheduleConfig& schedule) {
-    const Schedule* const known = find_schedule(schedule.schedule);
-    return known != nullptr && known->shape == ScheduleShape::v;
+bool asks_for_v(const config::ScheduleConfig& schedule) {
+    const schedule::Schedule* const known = schedule::find_schedule(schedule.schedule);
+    return known != nullptr && known->shape == schedule::ScheduleShape::v;
 }
 
 // A V has two, whether --chunks says so or nothing.
-int chunks_of(const ScheduleConfig& schedule) {
+int chunks_of(const config::ScheduleConfig& schedule) {
     if (!asks_for_v(schedule)) return schedule.chunks;
     if (schedule.chunks <= 2) return 2;
     throw ConfigError(cat("schedule zb-v puts 2 stages on each rank, but --chunks ", schedule.chunks,
                           " asks for ", schedule.chunks, "; use --chunks 2, or leave it out"));
 }
 
-void refuse_grid_options(const RunConfig& config, const std::string& who) {
-    const LayoutConfig& layout = config.layout;
+void refuse_grid_options(const config::RunConfig& config, const std::string& who) {
+    const config::LayoutConfig& layout = config.layout;
     const bool asks_for_grid = layout.pipe != 1 || layout.data != 0 || layout.tensor != 1;
     if (!asks_for_grid && config.schedule.chunks == 1) return;
     throw ConfigError(cat(who, " already sets the layout; remove --pipe, --data, --tensor and --chunks"));
@@ -69,17 +69,17 @@ int whole_int(std::size_t number) {
 }
 
 bool is_known(const std::string& schedule) {
-    return schedule == searched_schedule || find_schedule(schedule) != nullptr;
+    return schedule == schedule::searched_schedule || schedule::find_schedule(schedule) != nullptr;
 }
 
 // A name with a dot or a slash in it is a file's.
-Phases programs_of_file(const std::string& schedule) {
+schedule::Phases programs_of_file(const std::string& schedule) {
     check_schedule_name(schedule);
     if (is_known(schedule)) return {};
-    return phases_from_csv(read_regular_file(schedule, "--schedule"), schedule);
+    return schedule::phases_from_csv(read_regular_file(schedule, "--schedule"), schedule);
 }
 
-PlanWish wish_for(const RunConfig& config, Layout layout, const PlanRequest& request) {
+plan::PlanWish wish_for(const config::RunConfig& config, layout::Layout layout, const PlanRequest& request) {
     return {.layout = std::move(layout),
             .schedule = request.schedule,
             .own_programs = programs_of_file(request.schedule),
@@ -90,38 +90,38 @@ PlanWish wish_for(const RunConfig& config, Layout layout, const PlanRequest& req
             .shards_optimizer = config.layout.shard_optimizer};
 }
 
-Layout grid_of(const RunConfig& config, const ModelConfig& model, int ranks) {
-    const Grid grid{
-        .pipe = config.layout.pipe,
-        .data = replicas_of_grid(config.layout, ranks),
-        .tensor = config.layout.tensor,
-        .chunks = chunks_of(config.schedule),
-        .placement = asks_for_v(config.schedule) ? ChunkPlacement::v_shaped : ChunkPlacement::looped,
-        .shares = {}};
+layout::Layout grid_of(const config::RunConfig& config, const model::ModelConfig& model, int ranks) {
+    const layout::Grid grid{.pipe = config.layout.pipe,
+                            .data = replicas_of_grid(config.layout, ranks),
+                            .tensor = config.layout.tensor,
+                            .chunks = chunks_of(config.schedule),
+                            .placement = asks_for_v(config.schedule) ? layout::ChunkPlacement::v_shaped
+                                                                     : layout::ChunkPlacement::looped,
+                            .shares = {}};
     const auto stages = static_cast<std::size_t>(grid.pipe) * static_cast<std::size_t>(grid.chunks);
-    const std::vector<LayerFacts> facts = layer_facts(model);
+    const std::vector<layout::LayerFacts> facts = layer_facts(model);
     if (!is_measured(config.layout)) {
         return grid_layout(grid, cut_layers(facts, stages, config.layout.partition));
     }
-    check_stage_count(facts.size(), stages);
+    layout::check_stage_count(facts.size(), stages);
     const std::vector<std::size_t> anywhere(stages, 1);
-    const Plan trial = make_plan(wish_for(config, grid_layout(grid, anywhere), plan_request(config)));
+    const plan::Plan trial = make_plan(wish_for(config, grid_layout(grid, anywhere), plan_request(config)));
     return grid_layout(grid, measured_cuts(config, model, grid, trial));
 }
 
-Layout layout_of(const RunConfig& config, const ModelConfig& model, int ranks) {
+layout::Layout layout_of(const config::RunConfig& config, const model::ModelConfig& model, int ranks) {
     const std::string& path = config.layout.layout;
     if (!path.empty()) {
         refuse_grid_options(config, "--layout " + path);
-        return layout_from_json(read_regular_file(path, "--layout"), path);
+        return plan::layout_from_json(read_regular_file(path, "--layout"), path);
     }
     if (!is_pipedream(config.layout)) return grid_of(config, model, ranks);
     refuse_grid_options(config, "--partition pipedream");
     return pipedream_layout(config, model, ranks);
 }
 
-Layout checked_layout_of(const RunConfig& config, const ModelConfig& model, int ranks) {
-    Layout layout = layout_of(config, model, ranks);
+layout::Layout checked_layout_of(const config::RunConfig& config, const model::ModelConfig& model, int ranks) {
+    layout::Layout layout = layout_of(config, model, ranks);
     const std::string& path = config.layout.layout;
     check_layout(layout, ranks, layer_facts(model).size(), path.empty() ? "the grid" : path);
     return layout;
@@ -130,43 +130,43 @@ Layout checked_layout_of(const RunConfig& config, const ModelConfig& model, int 
 // The parameters of some layers, of each tensor part that ranks hold of them; equal parts are built once.
 class PartSpecs {
 public:
-    using OfLayers = std::vector<std::vector<ParameterSpec>>;
+    using OfLayers = std::vector<std::vector<model::ParameterSpec>>;
 
-    PartSpecs(const ModelConfig& model, Range layers) : model_(model), layers_(layers) {}
+    PartSpecs(const model::ModelConfig& model, layout::Range layers) : model_(model), layers_(layers) {}
 
-    const OfLayers& of(const TensorPart& part) {
+    const OfLayers& of(const model::TensorPart& part) {
         const auto [at, is_new] = specs_.try_emplace({part.rank, part.shares});
         if (is_new) {
-            for (const Layer& layer : build_layers(model_, part, layers_))
+            for (const model::Layer& layer : build_layers(model_, part, layers_))
                 at->second.push_back(parameters_of(layer));
         }
         return at->second;
     }
 
 private:
-    const ModelConfig& model_;
-    Range layers_;
+    const model::ModelConfig& model_;
+    layout::Range layers_;
     std::map<std::pair<int, std::vector<std::size_t>>, OfLayers> specs_;
 };
 
 class HeldList {
 public:
     // The slices that `rank` holds for layer `layer`. A tied table that two layers of a rank use is one slice.
-    void add(const std::vector<ParameterSpec>& specs, std::size_t layer, int rank) {
-        for (const ParameterSpec& spec : specs) {
+    void add(const std::vector<model::ParameterSpec>& specs, std::size_t layer, int rank) {
+        for (const model::ParameterSpec& spec : specs) {
             const std::size_t number = number_of(spec, layer);
-            HeldTensor& tensor = tensors_[number];
+            layout::HeldTensor& tensor = tensors_[number];
             tensor.last_use = std::min(tensor.last_use, layer);
             if (is_first_slice(number, rank)) {
-                for (const Placement& placement : spec.placements)
+                for (const layout::Placement& placement : spec.placements)
                     tensor.slices.push_back({rank, placement.box});
             }
         }
     }
-    std::vector<HeldTensor> take() { return std::move(tensors_); }
+    std::vector<layout::HeldTensor> take() { return std::move(tensors_); }
 
 private:
-    std::size_t number_of(const ParameterSpec& spec, std::size_t layer) {
+    std::size_t number_of(const model::ParameterSpec& spec, std::size_t layer) {
         const auto [at, is_new] = numbers_.emplace(spec.name, tensors_.size());
         if (is_new) {
             tensors_.push_back({.name = spec.name,
@@ -188,16 +188,16 @@ private:
         return true;
     }
 
-    std::vector<HeldTensor> tensors_;
+    std::vector<layout::HeldTensor> tensors_;
     std::vector<std::vector<bool>> holders_;  // per tensor and rank
     std::unordered_map<std::string, std::size_t> numbers_;
 };
 
 // That every tensor rank has something to do, before anyone makes its layers.
-void check_shares(const Plan& plan, const ModelConfig& model) {
+void check_shares(const plan::Plan& plan, const model::ModelConfig& model) {
     for (std::size_t stage = 0; stage < plan.layout.stages.size(); ++stage) {
-        for (const ReplicaLayout& replica : plan.layout.stages[stage].replicas) {
-            const TensorPart part = part_of_rank(plan, static_cast<int>(stage), replica.ranks.front());
+        for (const layout::ReplicaLayout& replica : plan.layout.stages[stage].replicas) {
+            const model::TensorPart part = part_of_rank(plan, static_cast<int>(stage), replica.ranks.front());
             part.groups(model);
             part.mlp(model);
             if (!model.reads_images()) part.vocabulary(model);
@@ -212,13 +212,13 @@ std::string text_of(const std::vector<std::size_t>& shares) {
 }
 
 // A rank has one part of a table, whichever of its stages uses it.
-void check_tied_table(const Plan& plan, const ModelConfig& model) {
+void check_tied_table(const plan::Plan& plan, const model::ModelConfig& model) {
     if (!model.tied || !model.has_vocabulary_head()) return;
     const int last = static_cast<int>(plan.layout.stages.size()) - 1;
-    for (const Team& team : plan.teams) {
+    for (const layout::Team& team : plan.teams) {
         if (team.stages.front() != 0 || team.stages.back() != last) continue;
-        const TensorPart first_part = part_of_rank(plan, 0, team.ranks.front());
-        const TensorPart last_part = part_of_rank(plan, last, team.ranks.front());
+        const model::TensorPart first_part = part_of_rank(plan, 0, team.ranks.front());
+        const model::TensorPart last_part = part_of_rank(plan, last, team.ranks.front());
         if (first_part.shares == last_part.shares) continue;
         throw ConfigError(cat("rank ", team.ranks.front(), " has the table of tokens in stage 0 by the shares ",
                               text_of(first_part.shares), " and in stage ", last, " by ",
@@ -228,11 +228,12 @@ void check_tied_table(const Plan& plan, const ModelConfig& model) {
 }
 
 // What full recompute has made again is there for one layer's two halves only.
-void check_halves(const Plan& plan) {
-    for (const Program& program : unrolled(plan.training.phases(), plan.training.shape, 1)) {
-        for (const Instruction& instruction : program) {
-            const bool is_full = plan.recompute[static_cast<std::size_t>(instruction.stage)] == Recompute::full;
-            if (instruction.op != Op::backward_input || !is_full) continue;
+void check_halves(const plan::Plan& plan) {
+    for (const schedule::Program& program : unrolled(plan.training.phases(), plan.training.shape, 1)) {
+        for (const schedule::Instruction& instruction : program) {
+            const bool is_full =
+                plan.recompute[static_cast<std::size_t>(instruction.stage)] == plan::Recompute::full;
+            if (instruction.op != schedule::Op::backward_input || !is_full) continue;
             throw ConfigError(cat(plan.schedule, " has ", text_of(instruction),
                                   ", half a backward pass, and stage ", instruction.stage,
                                   " computes its activations again in full; use --recompute selective or none "
@@ -242,12 +243,12 @@ void check_halves(const Plan& plan) {
 }
 
 // A tied table is summed over the first and the last stage.
-bool ties_ends(const Layout& layout, const ModelConfig& model) {
+bool ties_ends(const layout::Layout& layout, const model::ModelConfig& model) {
     return model.tied && model.has_vocabulary_head() && layout.stages.size() > 1;
 }
 
 // These then have to be updated together.
-void check_tied_updates(const Plan& plan, const ModelConfig& model) {
+void check_tied_updates(const plan::Plan& plan, const model::ModelConfig& model) {
     if (!ties_ends(plan.layout, model) || !plan.training.shape.updates_alone) return;
     throw ConfigError(
         cat("schedule ", plan.schedule,
@@ -257,62 +258,64 @@ void check_tied_updates(const Plan& plan, const ModelConfig& model) {
 
 }  // namespace
 
-std::vector<LayerFacts> layer_facts(const ModelConfig& model) {
-    std::vector<LayerFacts> facts;
+std::vector<layout::LayerFacts> layer_facts(const model::ModelConfig& model) {
+    std::vector<layout::LayerFacts> facts;
     std::size_t item = 0;
-    for (const Layer& layer : build_layers(model)) {
-        const bool is_attention = std::holds_alternative<AttentionHalf>(layer);
-        const bool is_block = is_attention || std::holds_alternative<MlpHalf>(layer);
+    for (const model::Layer& layer : build_layers(model)) {
+        const bool is_attention = std::holds_alternative<model::AttentionHalf>(layer);
+        const bool is_block = is_attention || std::holds_alternative<model::MlpHalf>(layer);
         const bool begins_head = !facts.empty() && facts.back().is_block && !is_block;
         if (is_attention || begins_head) ++item;
         std::size_t parameters = 0;
-        for (const ParameterSpec& spec : parameters_of(layer)) parameters += spec.size();
+        for (const model::ParameterSpec& spec : parameters_of(layer)) parameters += spec.size();
         facts.push_back({.item = item, .parameters = parameters, .is_block = is_block});
     }
     return facts;
 }
 
-bool has_grid(const LayoutConfig& layout) { return layout.layout.empty() && !is_pipedream(layout); }
+bool has_grid(const config::LayoutConfig& layout) { return layout.layout.empty() && !is_pipedream(layout); }
 
-int ranks_for(const RunConfig& config) {
-    const LayoutConfig& options = config.layout;
+int ranks_for(const config::RunConfig& config) {
+    const config::LayoutConfig& options = config.layout;
     if (is_pipedream(options)) {
         throw ConfigError("--partition pipedream shares layers among ranks; say among how many with --ranks N");
     }
     if (options.layout.empty()) return ranks_of_grid(options);
-    const Layout layout = layout_from_json(read_regular_file(options.layout, "--layout"), options.layout);
+    const layout::Layout layout =
+        plan::layout_from_json(read_regular_file(options.layout, "--layout"), options.layout);
     int last = -1;
     for (const int rank : layout.idle) last = std::max(last, rank);
-    for (const StageLayout& stage : layout.stages) {
-        for (const ReplicaLayout& replica : stage.replicas) {
+    for (const layout::StageLayout& stage : layout.stages) {
+        for (const layout::ReplicaLayout& replica : stage.replicas) {
             for (const int rank : replica.ranks) last = std::max(last, rank);
         }
     }
     return last + 1;
 }
 
-PlanRequest plan_request(const RunConfig& config) {
+PlanRequest plan_request(const config::RunConfig& config) {
     return {.schedule = config.schedule.schedule,
             .microbatches = config.schedule.microbatches,
             .is_each = has_grid(config.layout)};
 }
 
-Plan plan_run(const RunConfig& config, const ModelConfig& model, int ranks, const MemoryRoom& room) {
+plan::Plan plan_run(const config::RunConfig& config, const model::ModelConfig& model, int ranks,
+                    const MemoryRoom& room) {
     check_profile_ranks(config.costs.profiles, ranks);
     check_profile_files(config.costs.profiles);
     return plan_layout(config, model, checked_layout_of(config, model, ranks), plan_request(config), room);
 }
 
-Plan plan_layout(const RunConfig& config, const ModelConfig& model, Layout layout, const PlanRequest& request,
-                 const MemoryRoom& room) {
-    PlanWish wish = wish_for(config, std::move(layout), request);
+plan::Plan plan_layout(const config::RunConfig& config, const model::ModelConfig& model, layout::Layout layout,
+                       const PlanRequest& request, const MemoryRoom& room) {
+    plan::PlanWish wish = wish_for(config, std::move(layout), request);
     given_costs(config.costs, wish.layout.stages.size());  // throws
     wish.most_activations = room.most_activations;
     wish.may_split = room.may_split;
     wish.may_go_ahead = room.may_go_ahead;
     wish.ties_ends = ties_ends(wish.layout, model);
-    const bool is_searched = wish.schedule == searched_schedule;
-    Plan plan = is_searched ? searched_plan(config, model, std::move(wish)) : make_plan(wish);
+    const bool is_searched = wish.schedule == schedule::searched_schedule;
+    plan::Plan plan = is_searched ? searched_plan(config, model, std::move(wish)) : make_plan(wish);
     check_shares(plan, model);
     check_tied_table(plan, model);
     check_halves(plan);
@@ -320,12 +323,12 @@ Plan plan_layout(const RunConfig& config, const ModelConfig& model, Layout layou
     plan.spread = config.policy.spread;
     if (may_leave_out(config.policy.straggler)) {
         plan.most_left_out = config.policy.resize.limit;
-        plan.remembers_left_out = config.policy.resize.fill == Filling::same;
+        plan.remembers_left_out = config.policy.resize.fill == model::Filling::same;
     }
     return plan;
 }
 
-double bubble_of(const Plan& plan, const StepTime& step, int ranks) {
+double bubble_of(const plan::Plan& plan, const schedule::StepTime& step, int ranks) {
     double busy = 0;
     for (std::size_t team = 0; team < plan.teams.size(); ++team) {
         busy += step.busy[team] * static_cast<double>(plan.teams[team].ranks.size());
@@ -333,12 +336,12 @@ double bubble_of(const Plan& plan, const StepTime& step, int ranks) {
     return step.seconds > 0 ? 1 - busy / (step.seconds * ranks) : 0;
 }
 
-double bubble_of_schedule(const Plan& plan, int ranks) {
-    const std::vector<StageCost> equal(plan.layout.stages.size());
+double bubble_of_schedule(const plan::Plan& plan, int ranks) {
+    const std::vector<schedule::StageCost> equal(plan.layout.stages.size());
     return bubble_of(plan, predict_step(plan.training.phases(), plan.training.shape, equal), ranks);
 }
 
-int most_weight_versions(const Plan& plan) {
+int most_weight_versions(const plan::Plan& plan) {
     int most = 1;
     for (const std::vector<int>& of_stages : plan.training.proof.weight_versions) {
         most = std::max(most, *std::max_element(of_stages.begin(), of_stages.end()));
@@ -348,11 +351,11 @@ int most_weight_versions(const Plan& plan) {
 
 void check_schedule_name(const std::string& schedule) {
     const bool is_of_file = schedule.find_first_of("./") != std::string::npos;
-    if (!is_known(schedule) && !is_of_file) schedule_named(schedule);  // throws
+    if (!is_known(schedule) && !is_of_file) schedule::schedule_named(schedule);  // throws
 }
 
-TensorPart part_of_rank(const Plan& plan, int stage, int rank) {
-    for (const ReplicaLayout& replica : plan.layout.stages[static_cast<std::size_t>(stage)].replicas) {
+model::TensorPart part_of_rank(const plan::Plan& plan, int stage, int rank) {
+    for (const layout::ReplicaLayout& replica : plan.layout.stages[static_cast<std::size_t>(stage)].replicas) {
         const auto at = std::find(replica.ranks.begin(), replica.ranks.end(), rank);
         if (at == replica.ranks.end()) continue;
         return {.rank = static_cast<int>(at - replica.ranks.begin()), .shares = replica.shares};
@@ -360,11 +363,11 @@ TensorPart part_of_rank(const Plan& plan, int stage, int rank) {
     throw BugError(cat("rank ", rank, " does not hold stage ", stage));
 }
 
-std::vector<HeldTensor> held_tensors(const Plan& plan, const ModelConfig& model) {
+std::vector<layout::HeldTensor> held_tensors(const plan::Plan& plan, const model::ModelConfig& model) {
     HeldList held;
-    for (const StageLayout& stage : plan.layout.stages) {
+    for (const layout::StageLayout& stage : plan.layout.stages) {
         PartSpecs specs(model, stage.layers);
-        for (const ReplicaLayout& replica : stage.replicas) {
+        for (const layout::ReplicaLayout& replica : stage.replicas) {
             for (std::size_t r = 0; r < replica.ranks.size(); ++r) {
                 const PartSpecs::OfLayers& of_layers =
                     specs.of({.rank = static_cast<int>(r), .shares = replica.shares});
@@ -376,4 +379,4 @@ std::vector<HeldTensor> held_tensors(const Plan& plan, const ModelConfig& model)
     return held.take();
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 // The key of a rank's class, as numbers: ranks with equal keys hold equal parts.
@@ -12,10 +12,10 @@ using Key = std::vector<std::size_t>;
 // The shares that a team has of each of its stages: those of the same stages are cut by equal ones.
 using SharesByRank = std::map<int, Key>;  // by the first rank of a team
 
-SharesByRank shares_of_teams(const Plan& plan) {
+SharesByRank shares_of_teams(const plan::Plan& plan) {
     SharesByRank shares;
-    for (const StageLayout& stage : plan.layout.stages) {
-        for (const ReplicaLayout& replica : stage.replicas) {
+    for (const layout::StageLayout& stage : plan.layout.stages) {
+        for (const layout::ReplicaLayout& replica : stage.replicas) {
             Key& key = shares[replica.ranks.front()];
             key.insert(key.end(), replica.shares.begin(), replica.shares.end());
         }
@@ -23,9 +23,9 @@ SharesByRank shares_of_teams(const Plan& plan) {
     return shares;
 }
 
-Key key_of_team(const Plan& plan, std::size_t t, const InFlight& most, const Key& shares) {
-    const Team& team = plan.teams[t];
-    const Proof& proof = plan.training.proof;
+Key key_of_team(const plan::Plan& plan, std::size_t t, const InFlight& most, const Key& shares) {
+    const layout::Team& team = plan.teams[t];
+    const schedule::Proof& proof = plan.training.proof;
     Key key{team.ranks.size(),
             team.stages.size(),
             most.flights,
@@ -42,7 +42,7 @@ Key key_of_team(const Plan& plan, std::size_t t, const InFlight& most, const Key
 
 }  // namespace
 
-std::vector<RankClass> rank_classes(const Plan& plan) {
+std::vector<RankClass> rank_classes(const plan::Plan& plan) {
     const SharesByRank shares = shares_of_teams(plan);
     const std::vector<InFlight> most = in_flight_of_teams(plan);
     std::map<Key, std::vector<RankClass>> classes;  // by the team's key: per place in the team
@@ -64,7 +64,7 @@ std::vector<RankClass> rank_classes(const Plan& plan) {
     return all;
 }
 
-std::vector<int> teams_of_ranks(const std::vector<Team>& teams, std::size_t ranks) {
+std::vector<int> teams_of_ranks(const std::vector<layout::Team>& teams, std::size_t ranks) {
     std::vector<int> numbers(ranks, -1);
     for (std::size_t team = 0; team < teams.size(); ++team) {
         for (const int rank : teams[team].ranks)
@@ -73,4 +73,4 @@ std::vector<int> teams_of_ranks(const std::vector<Team>& teams, std::size_t rank
     return numbers;
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

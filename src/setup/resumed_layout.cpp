@@ -5,17 +5,17 @@
 #include "trireme/setup/measured_layout.hpp"
 #include "trireme/setup/planning.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 // Resets numbers of layers and choices for single stages, which fit no other number of stages.
-void forget_single_stages(RunConfig& config) {
+void forget_single_stages(config::RunConfig& config) {
     const std::set<std::string>& given = config.resumed->given;
-    LayoutConfig& layout = config.layout;
+    config::LayoutConfig& layout = config.layout;
     if (layout.partition.find_first_not_of("0123456789.,") == std::string::npos)
-        layout.partition = LayoutConfig{}.partition;
+        layout.partition = config::LayoutConfig{}.partition;
     if (layout.recompute.size() > 1 && !given.contains("recompute"))
-        layout.recompute = LayoutConfig{}.recompute;
+        layout.recompute = config::LayoutConfig{}.recompute;
     if (config.costs.stages.size() > 1 && !given.contains("cost")) config.costs.stages.clear();
 }
 
@@ -27,13 +27,13 @@ bool gives_layout(const std::set<std::string>& given) {
 
 }  // namespace
 
-void fit_resumed_layout(RunConfig& config, int ranks) {
+void fit_resumed_layout(config::RunConfig& config, int ranks) {
     if (!config.resumed || gives_layout(config.resumed->given)) return;
     const int former = config.resumed->saved.ranks;
-    LayoutConfig& layout = config.layout;
+    config::LayoutConfig& layout = config.layout;
     if (former == ranks || former == 0 || is_pipedream(layout)) return;
     const bool had_grid = has_grid(layout);
-    const LayoutConfig was = had_grid ? layout : LayoutConfig{};
+    const config::LayoutConfig was = had_grid ? layout : config::LayoutConfig{};
     layout.tensor = std::gcd(was.tensor, ranks);
     layout.pipe = std::gcd(was.pipe, ranks / layout.tensor);
     layout.data = ranks / (layout.tensor * layout.pipe);
@@ -50,4 +50,4 @@ void fit_resumed_layout(RunConfig& config, int ranks) {
             " are chosen anew; give others to change that");
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -14,11 +14,11 @@
 #include "trireme/setup/plan_memory.hpp"
 #include "trireme/setup/planning.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
-SampleRules sample_rules(const RunConfig& config, const ModelConfig& model) {
-    const DataConfig& data = config.data;
+data::SampleRules sample_rules(const config::RunConfig& config, const model::ModelConfig& model) {
+    const config::DataConfig& data = config.data;
     return {.task = model.task,
             .max_length = longest_sample(config, model),
             .long_rows = data.long_rows,
@@ -28,8 +28,8 @@ SampleRules sample_rules(const RunConfig& config, const ModelConfig& model) {
 }
 
 // What is hidden from a model in an evaluation does not depend on the run, so that losses can be compared.
-BatchRules batch_rules(const RunConfig& config, const ModelConfig& model, RandomKey mask_key,
-                       const std::vector<std::uint32_t>& labels) {
+data::BatchRules batch_rules(const config::RunConfig& config, const model::ModelConfig& model,
+                             RandomKey mask_key, const std::vector<std::uint32_t>& labels) {
     return {.task = model.task,
             .mask_key = mask_key,
             .mask_share = config.task.mask_share,
@@ -37,7 +37,7 @@ BatchRules batch_rules(const RunConfig& config, const ModelConfig& model, Random
             .labels = labels};
 }
 
-std::size_t count_steps(const RunConfig& config, std::size_t samples) {
+std::size_t count_steps(const config::RunConfig& config, std::size_t samples) {
     if (config.run.steps > 0) return config.run.steps;
     const double visits = config.data.epochs * static_cast<double>(samples);
     const double steps = std::ceil(visits / static_cast<double>(config.run.batch));
@@ -51,23 +51,23 @@ std::size_t count_steps(const RunConfig& config, std::size_t samples) {
 
 // The micro-batch of `count` samples with the most rows: the longest ones together, each up to `times` times,
 // each as long as the policy makes it.
-BatchShape largest_micro_batch(std::span<const Sample> samples, std::size_t count, std::size_t times,
-                               LengthPolicy policy, std::size_t longest) {
+stage::BatchShape largest_micro_batch(std::span<const data::Sample> samples, std::size_t count,
+                                      std::size_t times, plan::LengthPolicy policy, std::size_t longest) {
     std::vector<std::size_t> lengths;
-    for (const Sample& sample : samples) lengths.push_back(sample.length);
+    for (const data::Sample& sample : samples) lengths.push_back(sample.length);
     std::sort(lengths.rbegin(), lengths.rend());
-    BatchShape shape;
+    stage::BatchShape shape;
     for (std::size_t i = 0; i < count; ++i) {
         const std::size_t packed = lengths[std::min(i / times, lengths.size() - 1)];
-        const std::size_t padded = policy == LengthPolicy::fixed ? longest : lengths.front();
-        const std::size_t length = policy == LengthPolicy::pack ? packed : padded;
+        const std::size_t padded = policy == plan::LengthPolicy::fixed ? longest : lengths.front();
+        const std::size_t length = policy == plan::LengthPolicy::pack ? packed : padded;
         shape.segments.push_back({.begin = shape.rows, .length = length});
         shape.rows += length;
     }
     return shape;
 }
 
-void check_evaluation(const RunConfig& config, const SampleIndex& samples) {
+void check_evaluation(const config::RunConfig& config, const data::SampleIndex& samples) {
     if (config.run.eval_every > 0 && samples.validation.empty()) {
         throw ConfigError(cat("--eval-every ", config.run.eval_every,
                               " has nothing to evaluate: --validation-share ", config.data.validation_share,
@@ -75,20 +75,20 @@ void check_evaluation(const RunConfig& config, const SampleIndex& samples) {
     }
 }
 
-void check_task_options(const TaskConfig& options, Task task) {
+void check_task_options(const config::TaskConfig& options, Task task) {
     if (options.label_smoothing > 0 && task != Task::classify) {
         throw ConfigError(no_effect("--label-smoothing", {"classes to learn", "--task classify"}));
     }
-    if (options.mask_share != TaskConfig{}.mask_share && task != Task::masked) {
+    if (options.mask_share != config::TaskConfig{}.mask_share && task != Task::masked) {
         throw ConfigError(no_effect("--mask-share", {"tokens to guess", "--task masked"}));
     }
 }
 
 // An answer that was cut off is no term of the loss, and a loss without terms is no number.
 void check_validation_targets(const Job& job) {
-    const std::vector<Sample>& samples = job.samples.validation;
+    const std::vector<data::Sample>& samples = job.samples.validation;
     if (job.model.task != Task::span || samples.empty()) return;
-    std::vector<SampleVisit> visits(samples.size());
+    std::vector<plan::SampleVisit> visits(samples.size());
     for (std::size_t s = 0; s < visits.size(); ++s) visits[s].sample = s;
     if (count_targets(*job.corpus, samples, job.validation_rules, visits) > 0) return;
     throw ConfigError(cat("of the ", samples.size(), " questions of ", job.corpus->info().path,
@@ -96,17 +96,17 @@ void check_validation_targets(const Job& job) {
 }
 
 // A job with what the corpus and the stored model give.
-Job job_with_corpus(const RunConfig& config, const std::string& init) {
-    Corpus corpus = Corpus::open(config.data.corpus);
-    std::optional<StoredModel> stored = stored_model(init);
-    const ModelConfig model =
+Job job_with_corpus(const config::RunConfig& config, const std::string& init) {
+    data::Corpus corpus = data::Corpus::open(config.data.corpus);
+    std::optional<checkpoint::StoredModel> stored = stored_model(init);
+    const model::ModelConfig model =
         choose_model(config.model, config.task.task, stored ? &*stored : nullptr, corpus.info());
     if (stored) check_fit(*stored, unique_parameters(build_layers(model)));
-    std::optional<Tokenizer> tokenizer;
+    std::optional<data::Tokenizer> tokenizer;
     if (!model.reads_images()) tokenizer = corpus.tokenizer();
     check_task_options(config.task, model.task);
     const std::vector<std::uint32_t> labels = labels_of_classes(model, corpus.info());
-    SampleIndex samples = index_samples(corpus, sample_rules(config, model));
+    data::SampleIndex samples = index_samples(corpus, sample_rules(config, model));
     return {.config = config,
             .model = model,
             .stored = std::move(stored),
@@ -118,8 +118,8 @@ Job job_with_corpus(const RunConfig& config, const std::string& init) {
 }
 
 // A job whose samples are made up: a step has as many as --batch, each as long as it may be.
-Job made_up_job(const RunConfig& config, const std::string& init) {
-    const std::optional<StoredModel> stored = stored_model(init);
+Job made_up_job(const config::RunConfig& config, const std::string& init) {
+    const std::optional<checkpoint::StoredModel> stored = stored_model(init);
     Job job;
     job.config = config;
     job.model = choose_model(config.model, config.task.task, stored ? &*stored : nullptr);
@@ -145,7 +145,7 @@ PlanState first_plan(const Job& job, int ranks, bool trains) {
 }
 
 // The parts that training and evaluation have in common.
-Setup set_up_model_and_data(const RunConfig& config, int ranks, const std::string& init, bool trains) {
+Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const std::string& init, bool trains) {
     check_batch_size(config);
     const bool is_made_up = is_of_ghosts(config) && config.data.corpus.empty();
     Setup setup{.job = is_made_up ? made_up_job(config, init) : job_with_corpus(config, init), .current = {}};
@@ -160,34 +160,34 @@ Setup set_up_model_and_data(const RunConfig& config, int ranks, const std::strin
 
 }  // namespace
 
-Place place_of(DeviceKind device) {
-    if (device == DeviceKind::ghost) return Place::ghost;
-    return device == DeviceKind::cuda ? Place::gpu : Place::memory;
+device::Place place_of(config::DeviceKind device) {
+    if (device == config::DeviceKind::ghost) return device::Place::ghost;
+    return device == config::DeviceKind::cuda ? device::Place::gpu : device::Place::memory;
 }
 
-DType dtype_of(Precision precision) {
+device::DType dtype_of(config::Precision precision) {
     switch (precision) {
-        case Precision::f32:
-            return DType::f32;
-        case Precision::f64:
-            return DType::f64;
-        case Precision::bf16:
-            return DType::bf16;
+        case config::Precision::f32:
+            return device::DType::f32;
+        case config::Precision::f64:
+            return device::DType::f64;
+        case config::Precision::bf16:
+            return device::DType::bf16;
     }
     throw BugError("unknown precision");
 }
 
-std::size_t samples_of_micro_batch(std::size_t batch, const Plan& plan) {
+std::size_t samples_of_micro_batch(std::size_t batch, const plan::Plan& plan) {
     const auto parts = static_cast<std::size_t>(plan.micro_batches());
     return (batch + parts - 1) / parts;
 }
 
 // One of training that spans the border of two epochs may hold a sample twice, and more often where the corpus
 // is small; an evaluation visits every sample once.
-std::vector<BatchShape> largest_micro_batches(const Job& job, std::size_t count) {
-    const SampleIndex& index = job.samples;
-    const LengthPolicy length = job.config.schedule.length;
-    std::vector<BatchShape> shapes;
+std::vector<stage::BatchShape> largest_micro_batches(const Job& job, std::size_t count) {
+    const data::SampleIndex& index = job.samples;
+    const plan::LengthPolicy length = job.config.schedule.length;
+    std::vector<stage::BatchShape> shapes;
     if (!index.train.empty()) {
         const std::size_t epochs_met = 1 + (count + index.train.size() - 2) / index.train.size();
         shapes.push_back(largest_micro_batch(index.train, count, epochs_met, length, index.longest));
@@ -199,7 +199,7 @@ std::vector<BatchShape> largest_micro_batches(const Job& job, std::size_t count)
     return shapes;
 }
 
-void check_batch_is_enough(std::size_t batch, const Plan& plan, const PlanRequest& request) {
+void check_batch_is_enough(std::size_t batch, const plan::Plan& plan, const PlanRequest& request) {
     const auto parts = static_cast<std::size_t>(plan.micro_batches());
     if (batch >= parts) return;
     const std::string made_of = request.is_each ? cat(" (", counted(parts / request.microbatches, "replica"),
@@ -209,26 +209,26 @@ void check_batch_is_enough(std::size_t batch, const Plan& plan, const PlanReques
                           "; each needs at least one sample"));
 }
 
-std::size_t longest_sample(const RunConfig& config, const ModelConfig& model) {
+std::size_t longest_sample(const config::RunConfig& config, const model::ModelConfig& model) {
     const std::size_t wanted = config.data.max_length;
     if (wanted <= model.positions) return wanted == 0 ? model.positions : wanted;
     throw ConfigError(cat("--max-length ", wanted, " is beyond the ", model.positions,
                           " positions of the model; lower it or raise --positions"));
 }
 
-void check_batch_size(const RunConfig& config) {
+void check_batch_size(const config::RunConfig& config) {
     constexpr std::size_t most_samples = std::size_t{1} << 24;
     if (config.run.batch > most_samples) {
         throw ConfigError(cat("--batch ", config.run.batch, " is beyond ", most_samples, " samples a step"));
     }
 }
 
-Setup set_up(const RunConfig& config, int ranks, const std::optional<std::string>& checkpoint) {
+Setup set_up(const config::RunConfig& config, int ranks, const std::optional<std::string>& checkpoint) {
     check_optimizer(config.optimizer);
     check_ghosts(config);
     const std::optional<SimulatedDevices> devices = simulated_devices(config, ranks);
     Setup setup = set_up_model_and_data(config, ranks, checkpoint.value_or(config.model.init), true);
-    const Plan& plan = setup.current.plan;
+    const plan::Plan& plan = setup.current.plan;
     setup.origin = {.hash = hash_of(plan), .layout = plan.layout};
     Job& job = setup.job;
     job.devices = devices;
@@ -247,9 +247,9 @@ SlowRun slow_run_of(const Job& job, int ranks) {
                                                 .seed = job.config.run.seed});
 }
 
-Setup set_up_evaluation(const EvaluateConfig& config, int ranks) {
+Setup set_up_evaluation(const config::EvaluateConfig& config, int ranks) {
     refuse_ghosts(config.run, "an evaluation");
-    RunConfig run = config.run;
+    config::RunConfig run = config.run;
     if (!config.only_validation) run.data.validation_share = 1;
     Setup setup = set_up_model_and_data(run, ranks, config.resume, false);
     const Job& job = setup.job;
@@ -257,7 +257,7 @@ Setup set_up_evaluation(const EvaluateConfig& config, int ranks) {
         throw ConfigError(cat("--validation-share ", run.data.validation_share, " leaves no row of ",
                               run.data.corpus, " to evaluate; raise it, or evaluate --rows all"));
     }
-    const LoadReport report = check_fit(*job.stored, unique_parameters(build_layers(job.model)));
+    const checkpoint::LoadReport report = check_fit(*job.stored, unique_parameters(build_layers(job.model)));
     if (!report.missing.empty()) {
         throw ConfigError(cat(job.stored->place(), " was not trained for this task (", name_of(job.model.task),
                               "): it has no ", report.missing.front(),
@@ -266,8 +266,8 @@ Setup set_up_evaluation(const EvaluateConfig& config, int ranks) {
     return setup;
 }
 
-void require_same_setup(Communicator& control, const Setup& setup) {
-    if (time_is_simulated()) return;
+void require_same_setup(comm::Communicator& control, const Setup& setup) {
+    if (device::time_is_simulated()) return;
     const Job& job = setup.job;
     const bool is_checkpoint = job.stored && job.stored->state() != nullptr;
     require_same(control, {{"the corpus (SHA-256)", job.corpus ? job.corpus->info().checksum : ""},
@@ -275,4 +275,4 @@ void require_same_setup(Communicator& control, const Setup& setup) {
                            {"the plan (hash)", hash_of(setup.current.plan)}});
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -4,7 +4,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 
 std::string complaint_about(const std::vector<SharedRoom>& rooms, const std::vector<RankNeed>& needs) {
     constexpr std::size_t megabyte = 1'000'000;
@@ -33,4 +33,4 @@ std::string complaint_about(const std::vector<SharedRoom>& rooms, const std::vec
     return {};
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace trireme {
+namespace trireme::setup {
 
 // Memory of a node, a control group or a GPU, as one rank sees it.
 struct SharedRoom {
@@ -26,4 +26,4 @@ struct RankNeed {
 // if there is none. `needs` has all ranks.
 std::string complaint_about(const std::vector<SharedRoom>& rooms, const std::vector<RankNeed>& needs);
 
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -10,10 +10,10 @@
 #include "trireme/plan/cluster.hpp"
 #include "trireme/setup/setup.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
-DeviceRates rates_of(const ClusterDevice& device, const RunConfig& config) {
+device::DeviceRates rates_of(const plan::ClusterDevice& device, const config::RunConfig& config) {
     const char* const numbers = name_of(dtype_of(config.precision.dtype));
     const auto rate = device.flops.find(numbers);
     if (rate == device.flops.end()) {
@@ -24,8 +24,8 @@ DeviceRates rates_of(const ClusterDevice& device, const RunConfig& config) {
     return {.flops = rate->second, .bandwidth = device.bandwidth, .launch = device.launch};
 }
 
-Cluster cluster_for(const std::string& path, int ranks) {
-    Cluster cluster = cluster_from_json(read_regular_file(path, "--cluster"), path);
+plan::Cluster cluster_for(const std::string& path, int ranks) {
+    plan::Cluster cluster = plan::cluster_from_json(read_regular_file(path, "--cluster"), path);
     if (static_cast<std::size_t>(ranks) > cluster.devices()) {
         throw ConfigError(cat("the job has ", ranks, " ranks and --cluster ", path, " describes ",
                               cluster.devices(), " devices; start fewer ranks, or describe more"));
@@ -67,21 +67,21 @@ double SimulatedDevices::flops() const {
 std::string SimulatedDevices::names() const { return listed(*this, false); }
 std::string SimulatedDevices::counted() const { return listed(*this, true); }
 
-std::optional<SimulatedDevices> simulated_devices(const RunConfig& config, int ranks) {
+std::optional<SimulatedDevices> simulated_devices(const config::RunConfig& config, int ranks) {
     const std::string& path = config.costs.cluster;
     if (path.empty()) return std::nullopt;
-    if (!time_is_simulated()) {
+    if (!device::time_is_simulated()) {
         throw ConfigError(
             cat("--cluster ", path, " is for simulated time; run it with `trireme simulate`, or leave it out"));
     }
     return described_devices(config, ranks);
 }
 
-SimulatedDevices described_devices(const RunConfig& config, int ranks) {
-    const Cluster cluster = cluster_for(config.costs.cluster, ranks);
+SimulatedDevices described_devices(const config::RunConfig& config, int ranks) {
+    const plan::Cluster cluster = cluster_for(config.costs.cluster, ranks);
     SimulatedDevices devices{.cluster = cluster.name, .kinds = {}};
     int left = ranks;
-    for (const NodeGroup& group : cluster.groups) {
+    for (const plan::NodeGroup& group : cluster.groups) {
         const int own = static_cast<int>(std::min(static_cast<std::size_t>(left), group.devices()));
         if (own == 0) break;
         devices.kinds.push_back({.name = group.device.name,
@@ -102,11 +102,11 @@ std::string lack_of_device_memory(const std::optional<SimulatedDevices>& devices
                "with --pipe or --tensor");
 }
 
-KernelSeconds kernel_seconds_of(const std::optional<SimulatedDevices>& devices, int rank) {
+device::KernelSeconds kernel_seconds_of(const std::optional<SimulatedDevices>& devices, int rank) {
     if (!devices) return {};
-    return [rates = devices->of(rank).rates](const Cost& cost, double clock) {
+    return [rates = devices->of(rank).rates](const device::Cost& cost, double clock) {
         return rates.seconds(cost, clock);
     };
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

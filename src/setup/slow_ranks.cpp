@@ -9,7 +9,7 @@
 #include "trireme/base/random.hpp"
 #include "trireme/base/regular_file.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 // Whom an entry makes slow in a step.
@@ -22,11 +22,11 @@ struct Slowed {
 
 // The turn, or the lot, that a step belongs to, from 0. A step is of the epoch of its first sample, as the
 // sampler counts them.
-std::size_t period_of(const SlowRank& slow, const SlowTurns& turns, std::size_t step) {
+std::size_t period_of(const config::SlowRank& slow, const SlowTurns& turns, std::size_t step) {
     return slow.every ? (step - 1) / *slow.every : (step - 1) * turns.batch / turns.samples;
 }
 
-Slowed drawn(const SlowRank& slow, RandomKey key, int ranks, std::size_t period) {
+Slowed drawn(const config::SlowRank& slow, RandomKey key, int ranks, std::size_t period) {
     const RandomBlock words = random_block(key, period);
     const double span = slow.highest_factor.value_or(slow.factor) - slow.factor;
     return {.rank = static_cast<int>(unit_interval(words[0]) * ranks),
@@ -35,73 +35,74 @@ Slowed drawn(const SlowRank& slow, RandomKey key, int ranks, std::size_t period)
 
 // Not of a trace.
 std::optional<Slowed> slowed_by(const SlowRun& run, std::size_t entry, std::size_t step) {
-    const SlowRank& slow = run.slow[entry];
+    const config::SlowRank& slow = run.slow[entry];
     if (step < slow.first_step || (slow.last_step && *slow.last_step < step)) return std::nullopt;
     const std::size_t period = period_of(slow, run.turns, step);
     switch (slow.choice) {
-        case SlowChoice::named:
+        case config::SlowChoice::named:
             return Slowed{.rank = slow.rank, .factor = slow.factor};
-        case SlowChoice::turn:
+        case config::SlowChoice::turn:
             return Slowed{.rank = static_cast<int>(period % static_cast<std::size_t>(run.turns.ranks)),
                           .factor = slow.factor};
-        case SlowChoice::random:
+        case config::SlowChoice::random:
             // Entries draw apart, however alike they are.
             return drawn(slow, RandomKey{run.turns.seed}.then("slow ranks").then(entry), run.turns.ranks,
                          period);
-        case SlowChoice::trace:
+        case config::SlowChoice::trace:
             break;
     }
     throw BugError("a trace names ranks of its own");
 }
 
 // "rank 1", as messages name it.
-std::string name_of(const SlowRank& slow) {
+std::string name_of(const config::SlowRank& slow) {
     switch (slow.choice) {
-        case SlowChoice::named:
+        case config::SlowChoice::named:
             return cat("rank ", slow.rank);
-        case SlowChoice::turn:
+        case config::SlowChoice::turn:
             return "rank=turn";
-        case SlowChoice::random:
+        case config::SlowChoice::random:
             return "rank=random";
-        case SlowChoice::trace:
+        case config::SlowChoice::trace:
             return cat("trace=", slow.trace);
     }
     throw BugError("unknown choice of slow ranks");
 }
 
-void check_steps(const SlowRank& slow, std::size_t first, std::size_t steps) {
+void check_steps(const config::SlowRank& slow, std::size_t first, std::size_t steps) {
     if (first <= steps) return;
     throw ConfigError(cat("--slow of ", name_of(slow), " begins in step ", first, ", after the last of ", steps,
                           " steps; name earlier ones"));
 }
 
-void check_rank(const SlowRank& slow, int ranks) {
-    if (slow.choice != SlowChoice::named || slow.rank < ranks) return;
+void check_rank(const config::SlowRank& slow, int ranks) {
+    if (slow.choice != config::SlowChoice::named || slow.rank < ranks) return;
     throw ConfigError(cat("--slow names rank ", slow.rank, ", and the job has ranks 0 to ", ranks - 1,
                           "; name one of these"));
 }
 
-std::string steps_of(const SlowRank& slow) {
+std::string steps_of(const config::SlowRank& slow) {
     if (slow.last_step == slow.first_step) return fmt::format(" in step {}", slow.first_step);
     if (slow.last_step) return fmt::format(" in steps {} to {}", slow.first_step, *slow.last_step);
     return slow.first_step == 1 ? "" : fmt::format(" from step {} on", slow.first_step);
 }
 
-std::string period_words(const SlowRank& slow) {
+std::string period_words(const config::SlowRank& slow) {
     if (!slow.every) return "an epoch";
     return fmt::format("{} step{}", *slow.every, *slow.every == 1 ? "" : "s");
 }
 
-std::string subject_of(const SlowRank& slow) {
-    if (slow.choice == SlowChoice::named) return fmt::format("rank {}", slow.rank);
+std::string subject_of(const config::SlowRank& slow) {
+    if (slow.choice == config::SlowChoice::named) return fmt::format("rank {}", slow.rank);
     const std::string period = period_words(slow);
-    if (slow.choice == SlowChoice::turn) return fmt::format("each rank in turn ({} each)", period);
+    if (slow.choice == config::SlowChoice::turn) return fmt::format("each rank in turn ({} each)", period);
     return fmt::format("a rank drawn anew for {}", period);
 }
 
-std::string words_of(const SlowRank& slow) {
-    if (slow.choice == SlowChoice::trace) return fmt::format("ranks take as long as {} says", slow.trace);
-    const bool is_of_all = slow.on == SlowKernels::all;
+std::string words_of(const config::SlowRank& slow) {
+    if (slow.choice == config::SlowChoice::trace)
+        return fmt::format("ranks take as long as {} says", slow.trace);
+    const bool is_of_all = slow.on == config::SlowKernels::all;
     const std::string range = slow.highest_factor ? fmt::format(" to {}", *slow.highest_factor) : "";
     return fmt::format("{}{} {} {}{} times as long{}", is_of_all ? "" : "matrix products of ", subject_of(slow),
                        is_of_all ? "takes" : "take", slow.factor, range, steps_of(slow));
@@ -109,12 +110,12 @@ std::string words_of(const SlowRank& slow) {
 
 }  // namespace
 
-SlowRun slow_run(std::vector<SlowRank> slow, const SlowTurns& turns) {
+SlowRun slow_run(std::vector<config::SlowRank> slow, const SlowTurns& turns) {
     SlowRun run{.slow = std::move(slow), .turns = turns};
-    for (const SlowRank& each : run.slow) {
+    for (const config::SlowRank& each : run.slow) {
         check_rank(each, turns.ranks);
         check_steps(each, each.first_step, turns.steps);
-        if (each.choice != SlowChoice::trace || run.traces.contains(each.trace)) continue;
+        if (each.choice != config::SlowChoice::trace || run.traces.contains(each.trace)) continue;
         SlowTrace trace =
             slow_trace_from_csv(read_regular_file(each.trace, "--slow trace"), each.trace, turns.ranks);
         if (!trace.changes.empty()) check_steps(each, *trace.changes.begin(), turns.steps);
@@ -123,16 +124,16 @@ SlowRun slow_run(std::vector<SlowRank> slow, const SlowTurns& turns) {
     return run;
 }
 
-SlowFactors slowness_in(const SlowRun& run, int rank, std::size_t step) {
-    SlowFactors factors;
+device::SlowFactors slowness_in(const SlowRun& run, int rank, std::size_t step) {
+    device::SlowFactors factors;
     for (std::size_t entry = 0; entry < run.slow.size(); ++entry) {
-        const SlowRank& each = run.slow[entry];
-        if (each.choice == SlowChoice::trace) {
-            const SlowFactors traced = slowness_in(run.traces.at(each.trace), rank, step);
+        const config::SlowRank& each = run.slow[entry];
+        if (each.choice == config::SlowChoice::trace) {
+            const device::SlowFactors traced = slowness_in(run.traces.at(each.trace), rank, step);
             factors.all *= traced.all;
             factors.products *= traced.products;
         } else if (const auto slowed = slowed_by(run, entry, step); slowed && slowed->rank == rank) {
-            (each.on == SlowKernels::all ? factors.all : factors.products) *= slowed->factor;
+            (each.on == config::SlowKernels::all ? factors.all : factors.products) *= slowed->factor;
         }
     }
     return factors;
@@ -140,8 +141,8 @@ SlowFactors slowness_in(const SlowRun& run, int rank, std::size_t step) {
 
 bool changes_slowness(const SlowRun& run, std::size_t step) {
     for (std::size_t entry = 0; entry < run.slow.size(); ++entry) {
-        const SlowRank& each = run.slow[entry];
-        if (each.choice == SlowChoice::trace) {
+        const config::SlowRank& each = run.slow[entry];
+        if (each.choice == config::SlowChoice::trace) {
             if (run.traces.at(each.trace).changes.contains(step)) return true;
             continue;
         }
@@ -151,10 +152,10 @@ bool changes_slowness(const SlowRun& run, std::size_t step) {
     return false;
 }
 
-std::string words_of(const std::vector<SlowRank>& slow) {
+std::string words_of(const std::vector<config::SlowRank>& slow) {
     std::string words;
-    for (const SlowRank& each : slow) words += (words.empty() ? "" : "; ") + words_of(each);
+    for (const config::SlowRank& each : slow) words += (words.empty() ? "" : "; ") + words_of(each);
     return words;
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -10,7 +10,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/message_text.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 std::vector<std::string> known_columns() { return {"step", "rank", "factor", "on"}; }
@@ -45,7 +45,7 @@ std::optional<Value> parsed(const std::string& text) {
 struct Entry {
     std::size_t step = 1;
     int rank = 0;
-    SlowFactors factors = {};
+    device::SlowFactors factors = {};
 };
 
 class Reader {
@@ -170,11 +170,11 @@ SlowTrace slow_trace_from_csv(std::string_view text, const std::string& file, in
     return std::move(reader).finish();
 }
 
-SlowFactors slowness_in(const SlowTrace& trace, int rank, std::size_t step) {
+device::SlowFactors slowness_in(const SlowTrace& trace, int rank, std::size_t step) {
     const auto found = trace.of_ranks.find(rank);
     if (found == trace.of_ranks.end()) return {};
     const auto behind = found->second.upper_bound(step);
-    return behind == found->second.begin() ? SlowFactors{} : std::prev(behind)->second;
+    return behind == found->second.begin() ? device::SlowFactors{} : std::prev(behind)->second;
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

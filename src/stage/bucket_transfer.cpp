@@ -4,22 +4,22 @@
 
 #include "trireme/device/buffer.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 namespace {
 
 constexpr int kinds_of_cargo = 3;
 constexpr std::size_t cache_line = 64;
 
 // Every tensor begins on a cache line.
-std::size_t padded_bytes(std::size_t elements, DType dtype) {
+std::size_t padded_bytes(std::size_t elements, device::DType dtype) {
     return (elements * bytes_of(dtype) + cache_line - 1) / cache_line * cache_line;
 }
 
 // Where the elements of a portion are one run of memory, that run; absent elsewhere.
-Tensor run_of(const Portion& portion, const ParameterTensors& tensors) {
-    Tensor run;
-    for (const ParameterShard& shard : portion.shards) {
-        const Tensor view = shard_of(tensors, shard);
+device::Tensor run_of(const Portion& portion, const model::ParameterTensors& tensors) {
+    device::Tensor run;
+    for (const optim::ParameterShard& shard : portion.shards) {
+        const device::Tensor view = shard_of(tensors, shard);
         const bool goes_on = !run.is_present() || run.at(run.size()) == view.data;
         if (!view.is_contiguous() || !goes_on) return {};
         const std::size_t size = run.size() + view.size();
@@ -28,29 +28,30 @@ Tensor run_of(const Portion& portion, const ParameterTensors& tensors) {
     return run;
 }
 
-Parcel parcel_of(const Portion& portion, const ParameterTensors& tensors, Arena& memory) {
-    const Tensor run = run_of(portion, tensors);
+Parcel parcel_of(const Portion& portion, const model::ParameterTensors& tensors, device::Arena& memory) {
+    const device::Tensor run = run_of(portion, tensors);
     if (run.is_present()) return {.portion = &portion, .run = run, .is_copy = false};
-    const DType dtype = tensors[portion.shards.front().parameter].dtype;
+    const device::DType dtype = tensors[portion.shards.front().parameter].dtype;
     return {.portion = &portion, .run = memory.tensor(dtype, 1, portion.elements), .is_copy = true};
 }
 
-Tensor gradients_of_others(const HeldBucket& bucket, const ParameterTensors& gradients, Arena& memory) {
+device::Tensor gradients_of_others(const HeldBucket& bucket, const model::ParameterTensors& gradients,
+                                   device::Arena& memory) {
     if (bucket.own().elements == 0) return {};
-    const DType dtype = gradients[bucket.own().shards.front().parameter].dtype;
+    const device::DType dtype = gradients[bucket.own().shards.front().parameter].dtype;
     return memory.tensor(dtype, bucket.portions.size() - 1, bucket.own().elements);
 }
 
 // Calls use(run, offset) for each run of memory that the portion lies in; `offset` counts its elements before
 // it.
 template <class Use>
-void for_each_run(const Portion& portion, const ParameterTensors& tensors, Use&& use) {
+void for_each_run(const Portion& portion, const model::ParameterTensors& tensors, Use&& use) {
     std::size_t offset = 0;
-    for (const ParameterShard& shard : portion.shards) {
-        const Tensor view = shard_of(tensors, shard);
+    for (const optim::ParameterShard& shard : portion.shards) {
+        const device::Tensor view = shard_of(tensors, shard);
         const std::size_t runs = view.is_contiguous() ? 1 : view.rows;
         for (std::size_t r = 0; r < runs; ++r) {
-            const Tensor run = runs == 1 ? view.flattened() : view.row_range(r, 1);
+            const device::Tensor run = runs == 1 ? view.flattened() : view.row_range(r, 1);
             use(run, offset);
             offset += run.size();
         }
@@ -59,12 +60,12 @@ void for_each_run(const Portion& portion, const ParameterTensors& tensors, Use&&
 
 }  // namespace
 
-BucketTransfer::BucketTransfer(const HeldBucket& bucket, Cargo cargo, const ParameterTensors& tensors,
+BucketTransfer::BucketTransfer(const HeldBucket& bucket, Cargo cargo, const model::ParameterTensors& tensors,
                                const TensorHome& home)
     : bucket_(&bucket), cargo_(cargo), tensors_(&tensors), home_(home) {}
 
-BucketTransfer BucketTransfer::of_gradients(const HeldBucket& bucket, const ParameterTensors& gradients,
-                                            Arena& memory, const TensorHome& home) {
+BucketTransfer BucketTransfer::of_gradients(const HeldBucket& bucket, const model::ParameterTensors& gradients,
+                                            device::Arena& memory, const TensorHome& home) {
     BucketTransfer transfer(bucket, Cargo::gradients, gradients, home);
     transfer.gradients_ = gradients_of_others(bucket, gradients, memory);
     if (transfer.gradients_.is_present()) {
@@ -81,7 +82,7 @@ BucketTransfer BucketTransfer::of_gradients(const HeldBucket& bucket, const Para
 }
 
 BucketTransfer BucketTransfer::of_portions(const HeldBucket& bucket, Cargo cargo,
-                                           const ParameterTensors& tensors, Arena& memory,
+                                           const model::ParameterTensors& tensors, device::Arena& memory,
                                            const TensorHome& home) {
     BucketTransfer transfer(bucket, cargo, tensors, home);
     for (const std::size_t holder : transfer.others()) {
@@ -98,11 +99,11 @@ BucketTransfer BucketTransfer::of_portions(const HeldBucket& bucket, Cargo cargo
 }
 
 // The group knows which bucket a message is of, and not only that one has come.
-Label BucketTransfer::label() const {
-    return static_cast<Label>(bucket_->number) * kinds_of_cargo + static_cast<Label>(cargo_);
+comm::Label BucketTransfer::label() const {
+    return static_cast<comm::Label>(bucket_->number) * kinds_of_cargo + static_cast<comm::Label>(cargo_);
 }
 
-void BucketTransfer::copy(ConstTensor from, Tensor to) const {
+void BucketTransfer::copy(device::ConstTensor from, device::Tensor to) const {
     if (home_.queue != nullptr) home_.queue->wait();
     copy_rows(from, to);
 }
@@ -115,10 +116,10 @@ std::vector<std::size_t> BucketTransfer::others() const {
     return others;
 }
 
-Parcel BucketTransfer::loaded(const Portion& portion, Arena& memory) const {
+Parcel BucketTransfer::loaded(const Portion& portion, device::Arena& memory) const {
     const Parcel parcel = parcel_of(portion, *tensors_, memory);
-    if (parcel.is_copy && home_.place != Place::ghost) {
-        for_each_run(portion, *tensors_, [&](const Tensor& run, std::size_t offset) {
+    if (parcel.is_copy && home_.place != device::Place::ghost) {
+        for_each_run(portion, *tensors_, [&](const device::Tensor& run, std::size_t offset) {
             copy(run, parcel.run.column_range(offset, run.columns));
         });
     }
@@ -129,12 +130,12 @@ void BucketTransfer::send(const Parcel& parcel, std::size_t holder) {
     tickets_.push_back(bucket_->group->start_send(parcel.run, static_cast<int>(holder), label()));
 }
 
-void BucketTransfer::receive(Tensor run, std::size_t holder) {
+void BucketTransfer::receive(device::Tensor run, std::size_t holder) {
     tickets_.push_back(bucket_->group->start_receive(run, static_cast<int>(holder), label()));
 }
 
 bool BucketTransfer::is_done() {
-    std::erase_if(tickets_, [&](Communicator::Ticket ticket) { return bucket_->group->is_done(ticket); });
+    std::erase_if(tickets_, [&](comm::Communicator::Ticket ticket) { return bucket_->group->is_done(ticket); });
     return tickets_.empty();
 }
 
@@ -144,34 +145,34 @@ void BucketTransfer::wait() {
 }
 
 void BucketTransfer::unload() {
-    if (home_.place == Place::ghost) return;
+    if (home_.place == device::Place::ghost) return;
     for (const Parcel& parcel : arriving_) {
         if (!parcel.is_copy) continue;
-        for_each_run(*parcel.portion, *tensors_, [&](const Tensor& run, std::size_t offset) {
+        for_each_run(*parcel.portion, *tensors_, [&](const device::Tensor& run, std::size_t offset) {
             copy(parcel.run.column_range(offset, run.columns), run);
         });
     }
     if (!gradients_.is_present()) return;
-    const ConstTensor others = gradients_;
-    for_each_run(bucket_->own(), *tensors_, [&](const Tensor& run, std::size_t offset) {
+    const device::ConstTensor others = gradients_;
+    for_each_run(bucket_->own(), *tensors_, [&](const device::Tensor& run, std::size_t offset) {
         sum_in_order(run, bucket_->self, others.column_range(offset, run.columns));
     });
 }
 
-TransferSizes::TransferSizes(std::size_t holders, const ParameterTensors& tensors)
+TransferSizes::TransferSizes(std::size_t holders, const model::ParameterTensors& tensors)
     : tensors_(tensors), portions_(holders) {}
 
-TransferSizes::TransferSizes(const HeldBucket& bucket, const ParameterTensors& tensors)
+TransferSizes::TransferSizes(const HeldBucket& bucket, const model::ParameterTensors& tensors)
     : TransferSizes(bucket.portions.size(), tensors) {
     for (std::size_t owner = 0; owner < bucket.portions.size(); ++owner) {
-        for (const ParameterShard& shard : bucket.portions[owner].shards) add(owner, shard);
+        for (const optim::ParameterShard& shard : bucket.portions[owner].shards) add(owner, shard);
     }
 }
 
 // Like run_of(), shard by shard.
-void TransferSizes::add(std::size_t owner, const ParameterShard& shard) {
+void TransferSizes::add(std::size_t owner, const optim::ParameterShard& shard) {
     Gathered& portion = portions_[owner];
-    const Tensor view = shard_of(tensors_, shard);
+    const device::Tensor view = shard_of(tensors_, shard);
     const bool goes_on = portion.elements == 0 || portion.end == view.data;
     all_copies_ -= copied_bytes(portion);
     portion.is_run = portion.is_run && goes_on && view.is_contiguous();
@@ -192,4 +193,4 @@ std::size_t TransferSizes::bytes(std::size_t holder) const {
     return std::max(received + all_copies_ - copied_bytes(own), all_copies_);
 }
 
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -5,7 +5,7 @@
 
 #include "stage/held_bucket.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
 // What a transfer brings, and so what its messages are called.
 enum class Cargo : std::uint8_t { gradients, sums, values };
@@ -13,14 +13,14 @@ enum class Cargo : std::uint8_t { gradients, sums, values };
 // The elements of a portion, as they travel.
 struct Parcel {
     const Portion* portion = nullptr;
-    Tensor run;            // (elements)
+    device::Tensor run;    // (elements)
     bool is_copy = false;  // or else the parameters' own memory, where they are one run of it
 };
 
 // Where tensors are, and the queue that they are made in, where that is a GPU whose processor has one.
 struct TensorHome {
-    Place place = Place::memory;
-    const GpuQueue* queue = nullptr;
+    device::Place place = device::Place::memory;
+    const device::GpuQueue* queue = nullptr;
 };
 
 // Copies are in `memory`, which is the transfer's alone. Nothing of the bucket may change on the way.
@@ -28,11 +28,12 @@ class BucketTransfer {
 public:
     // Point-to-point with all other holders: each gets this rank's gradients of its portion, and this rank
     // theirs of its own.
-    static BucketTransfer of_gradients(const HeldBucket& bucket, const ParameterTensors& gradients,
-                                       Arena& memory, const TensorHome& home);
+    static BucketTransfer of_gradients(const HeldBucket& bucket, const model::ParameterTensors& gradients,
+                                       device::Arena& memory, const TensorHome& home);
     // Point-to-point with all other holders: each gets this rank's portion, and this rank theirs.
-    static BucketTransfer of_portions(const HeldBucket& bucket, Cargo cargo, const ParameterTensors& tensors,
-                                      Arena& memory, const TensorHome& home);
+    static BucketTransfer of_portions(const HeldBucket& bucket, Cargo cargo,
+                                      const model::ParameterTensors& tensors, device::Arena& memory,
+                                      const TensorHome& home);
 
     bool is_done();
     void wait();
@@ -41,23 +42,23 @@ public:
     void unload();
 
 private:
-    BucketTransfer(const HeldBucket& bucket, Cargo cargo, const ParameterTensors& tensors,
+    BucketTransfer(const HeldBucket& bucket, Cargo cargo, const model::ParameterTensors& tensors,
                    const TensorHome& home);
 
-    Label label() const;
-    void copy(ConstTensor from, Tensor to) const;
+    comm::Label label() const;
+    void copy(device::ConstTensor from, device::Tensor to) const;
     std::vector<std::size_t> others() const;
-    Parcel loaded(const Portion& portion, Arena& memory) const;
+    Parcel loaded(const Portion& portion, device::Arena& memory) const;
     void send(const Parcel& parcel, std::size_t holder);
-    void receive(Tensor run, std::size_t holder);
+    void receive(device::Tensor run, std::size_t holder);
 
     const HeldBucket* bucket_;
     Cargo cargo_;
-    const ParameterTensors* tensors_;
+    const model::ParameterTensors* tensors_;
     TensorHome home_;
-    std::vector<Communicator::Ticket> tickets_;  // of messages that are not done
-    std::vector<Parcel> arriving_;               // portions of other holders
-    Tensor gradients_;  // (other holders, elements of the own portion); absent where the portion is
+    std::vector<comm::Communicator::Ticket> tickets_;  // of messages that are not done
+    std::vector<Parcel> arriving_;                     // portions of other holders
+    device::Tensor gradients_;  // (other holders, elements of the own portion); absent where the portion is
 };
 
 // Transfers that an exchange has in flight at once, at most.
@@ -67,10 +68,10 @@ inline constexpr std::size_t most_in_flight = 4;
 // `tensors`. Its shards are added piece by piece.
 class TransferSizes {
 public:
-    TransferSizes(std::size_t holders, const ParameterTensors& tensors);
-    TransferSizes(const HeldBucket& bucket, const ParameterTensors& tensors);
+    TransferSizes(std::size_t holders, const model::ParameterTensors& tensors);
+    TransferSizes(const HeldBucket& bucket, const model::ParameterTensors& tensors);
 
-    void add(std::size_t owner, const ParameterShard& shard);
+    void add(std::size_t owner, const optim::ParameterShard& shard);
     std::size_t bytes(std::size_t holder) const;  // once all have been added
 
 private:
@@ -83,9 +84,9 @@ private:
 
     std::size_t copied_bytes(const Gathered& portion) const;
 
-    const ParameterTensors& tensors_;
+    const model::ParameterTensors& tensors_;
     std::vector<Gathered> portions_;  // per holder
     std::size_t all_copies_ = 0;      // bytes
 };
 
-}  // namespace trireme
+}  // namespace trireme::stage

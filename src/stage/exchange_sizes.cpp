@@ -3,7 +3,7 @@
 #include "stage/bucket_transfer.hpp"
 #include "trireme/stage/gradient_exchange.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
 namespace {
 
@@ -26,7 +26,7 @@ private:
         TransferSizes of_gradients(holders.size(), held_.gradients());
         TransferSizes of_values(holders.size(), held_.values());
         const std::vector<std::ptrdiff_t> places = places_of(holders);
-        shards.for_each(bucket, [&](std::size_t owner, const ParameterShard& shard) {
+        shards.for_each(bucket, [&](std::size_t owner, const optim::ParameterShard& shard) {
             of_gradients.add(owner, shard);
             of_values.add(owner, shard);
             if (places[owner] >= 0)
@@ -66,4 +66,4 @@ std::vector<ExchangeSize> exchange_sizes(const GradientPlan& plan, const std::ve
     return Counting(plan, ranks, held).sizes();
 }
 
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -7,12 +7,12 @@
 
 #include "stage/bucket_transfer.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 namespace {
 
 // Memory for one bucket in flight.
 struct Slot {
-    explicit Slot(std::size_t bytes, Place place) : memory("bucket", bytes, place) {}
+    explicit Slot(std::size_t bytes, device::Place place) : memory("bucket", bytes, place) {}
 
     bool is_free() const { return !transfer.has_value(); }
 
@@ -22,13 +22,13 @@ struct Slot {
         memory.release(0);
     }
 
-    Arena memory;
+    device::Arena memory;
     std::optional<BucketTransfer> transfer = {};
     std::size_t bucket = 0;  // that it is of
 };
 
-std::vector<ParameterShard> own_shards_of(const std::vector<HeldBucket>& buckets) {
-    std::vector<ParameterShard> shards;
+std::vector<optim::ParameterShard> own_shards_of(const std::vector<HeldBucket>& buckets) {
+    std::vector<optim::ParameterShard> shards;
     for (const HeldBucket& bucket : buckets) {
         shards.insert(shards.end(), bucket.own().shards.begin(), bucket.own().shards.end());
     }
@@ -53,22 +53,22 @@ std::vector<std::vector<std::size_t>> buckets_by_parameter(const std::vector<Hel
 }  // namespace
 
 struct GradientExchange::State {
-    State(const GradientPlan& plan, int rank, const std::vector<ParameterSpec>& specs,
-          const ParameterTensors& values, const ParameterTensors& gradients, const DataGroups& groups,
-          Place place);
+    State(const GradientPlan& plan, int rank, const std::vector<model::ParameterSpec>& specs,
+          const model::ParameterTensors& values, const model::ParameterTensors& gradients,
+          const DataGroups& groups, device::Place place);
 
     void begin(bool may_start);
     void complete(std::size_t parameter);
     void advance();
     bool is_finished() const;
     void finish();
-    void share(Cargo cargo, const ParameterTensors& tensors);
+    void share(Cargo cargo, const model::ParameterTensors& tensors);
 
-    const std::vector<ParameterSpec>& specs_;
-    const ParameterTensors& values_;
-    const ParameterTensors& gradients_;
+    const std::vector<model::ParameterSpec>& specs_;
+    const model::ParameterTensors& values_;
+    const model::ParameterTensors& gradients_;
     TensorHome home_;
-    std::vector<ParameterShard> own_shards_;
+    std::vector<optim::ParameterShard> own_shards_;
     std::vector<HeldBucket> buckets_;                   // with other holders
     std::vector<std::vector<std::size_t>> buckets_of_;  // by parameter
     std::size_t slot_bytes_ = 0;
@@ -93,9 +93,10 @@ private:
     std::size_t first_unfinished_ = 0;     // bucket
 };
 
-GradientExchange::State::State(const GradientPlan& plan, int rank, const std::vector<ParameterSpec>& specs,
-                               const ParameterTensors& values, const ParameterTensors& gradients,
-                               const DataGroups& groups, Place place)
+GradientExchange::State::State(const GradientPlan& plan, int rank,
+                               const std::vector<model::ParameterSpec>& specs,
+                               const model::ParameterTensors& values, const model::ParameterTensors& gradients,
+                               const DataGroups& groups, device::Place place)
     : specs_(specs), values_(values), gradients_(gradients), home_{.place = place} {
     std::vector<HeldBucket> held = held_buckets(plan, rank, specs, groups);
     own_shards_ = own_shards_of(held);
@@ -161,7 +162,7 @@ void GradientExchange::State::unload_what_has_come() {
 
 void GradientExchange::State::start_what_is_ready() {
     if (ready_ == 0 || !may_start_) return;
-    std::set<const Communicator*> blocked;  // groups with an earlier bucket that has not started
+    std::set<const comm::Communicator*> blocked;  // groups with an earlier bucket that has not started
     for (std::size_t b = first_unfinished_; b < buckets_.size(); ++b) {
         if (progress_[b] != Progress::waiting || blocked.contains(buckets_[b].group)) continue;
         if (incomplete_[b] > 0 || !has_room_for(b)) {
@@ -194,7 +195,7 @@ Slot& GradientExchange::State::slot_of(std::size_t bucket) {
 
 // Keeps some buckets in flight, in the order of the plan, and waits for the earliest: the first unfinished one
 // of all ranks is in flight on each of its holders, or about to be.
-void GradientExchange::State::share(Cargo cargo, const ParameterTensors& tensors) {
+void GradientExchange::State::share(Cargo cargo, const model::ParameterTensors& tensors) {
     require_nothing_in_flight("share");
     const std::size_t count = slots_.size();
     for (std::size_t b = 0; b < buckets_.size() + count; ++b) {
@@ -225,19 +226,21 @@ void GradientExchange::State::require_nothing_in_flight(const char* call) const 
     throw BugError(cat(call, " was called with gradients in flight; finish() comes first"));
 }
 
-GradientExchange::GradientExchange(const GradientPlan& plan, int rank, const std::vector<ParameterSpec>& specs,
-                                   const ParameterTensors& values, const ParameterTensors& gradients,
-                                   const DataGroups& groups, Place place)
+GradientExchange::GradientExchange(const GradientPlan& plan, int rank,
+                                   const std::vector<model::ParameterSpec>& specs,
+                                   const model::ParameterTensors& values,
+                                   const model::ParameterTensors& gradients, const DataGroups& groups,
+                                   device::Place place)
     : state_(std::make_unique<State>(plan, rank, specs, values, gradients, groups, place)) {}
 
 GradientExchange::~GradientExchange() = default;
 GradientExchange::GradientExchange(GradientExchange&& other) noexcept = default;
 
-const std::vector<ParameterShard>& GradientExchange::own_shards() const { return state_->own_shards_; }
+const std::vector<optim::ParameterShard>& GradientExchange::own_shards() const { return state_->own_shards_; }
 
 std::size_t GradientExchange::bytes() const { return state_->slots_.size() * state_->slot_bytes_; }
 
-void GradientExchange::wait_for(const GpuQueue& queue) { state_->home_.queue = &queue; }
+void GradientExchange::wait_for(const device::GpuQueue& queue) { state_->home_.queue = &queue; }
 
 void GradientExchange::begin(bool may_start) { state_->begin(may_start); }
 
@@ -258,9 +261,10 @@ void GradientExchange::finish() { state_->finish(); }
 void GradientExchange::share_gradients() { state_->share(Cargo::sums, state_->gradients_); }
 void GradientExchange::share_values() { state_->share(Cargo::values, state_->values_); }
 
-DataGroups make_data_groups(const Session& session, const std::vector<Bucket>& buckets, Patience patience) {
+DataGroups make_data_groups(const comm::Session& session, const std::vector<layout::Bucket>& buckets,
+                            device::Patience patience) {
     DataGroups groups;
-    for (const Bucket& bucket : buckets) {
+    for (const layout::Bucket& bucket : buckets) {
         if (bucket.holders.size() == 1 || groups.contains(bucket.holders)) continue;
         if (!std::ranges::binary_search(bucket.holders, session.rank())) continue;
         groups.emplace(bucket.holders, session.group_of(bucket.holders, "data", patience));
@@ -268,4 +272,4 @@ DataGroups make_data_groups(const Session& session, const std::vector<Bucket>& b
     return groups;
 }
 
-}  // namespace trireme
+}  // namespace trireme::stage

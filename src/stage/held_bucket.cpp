@@ -2,19 +2,20 @@
 
 #include <algorithm>
 
-namespace trireme {
+namespace trireme::stage {
 namespace {
 
-std::string text_of(const Box& box) {
+std::string text_of(const layout::Box& box) {
     return cat("rows ", box.rows.begin, "..", box.rows.end(), ", columns ", box.columns.begin, "..",
                box.columns.end());
 }
 
 // Whether `box`, of a global tensor, lies in memory as it does in the tensor, all of it shifted like a first
 // placement that has its first element: neighbouring placements may go on with each other.
-bool is_shifted_like(const Placement& first, const Box& box, const std::vector<Placement>& placements) {
+bool is_shifted_like(const layout::Placement& first, const layout::Box& box,
+                     const std::vector<layout::Placement>& placements) {
     std::size_t covered = 0;
-    for (const Placement& placement : placements) {
+    for (const layout::Placement& placement : placements) {
         const auto& [rows, columns] = placement.box;
         const bool is_alike = placement.row + first.box.rows.begin == first.row + rows.begin &&
                               placement.column + first.box.columns.begin == first.column + columns.begin;
@@ -28,13 +29,13 @@ std::size_t place_among(const std::vector<int>& ranks, int rank) {
 }
 
 // The place of a part of a piece whose first element is in the placement `first`.
-ParameterShard local(std::size_t parameter, const Placement& first, const Box& part) {
+optim::ParameterShard local(std::size_t parameter, const layout::Placement& first, const layout::Box& part) {
     return {.parameter = parameter,
             .box = {{part.rows.begin - first.box.rows.begin + first.row, part.rows.count},
                     {part.columns.begin - first.box.columns.begin + first.column, part.columns.count}}};
 }
 
-Communicator* group_of(const std::vector<int>& holders, int rank, const DataGroups& groups) {
+comm::Communicator* group_of(const std::vector<int>& holders, int rank, const DataGroups& groups) {
     if (holders.size() == 1) return nullptr;
     const auto group = groups.find(holders);
     if (group == groups.end() || static_cast<std::size_t>(group->second->size()) != holders.size()) {
@@ -43,12 +44,12 @@ Communicator* group_of(const std::vector<int>& holders, int rank, const DataGrou
     return group->second.get();
 }
 
-HeldBucket held_bucket(const Bucket& bucket, std::size_t number, int rank, const HeldShards& shards) {
+HeldBucket held_bucket(const layout::Bucket& bucket, std::size_t number, int rank, const HeldShards& shards) {
     HeldBucket held;
     held.number = number;
     held.portions.resize(bucket.holders.size());
     held.self = place_among(bucket.holders, rank);
-    shards.for_each(number, [&](std::size_t owner, const ParameterShard& shard) {
+    shards.for_each(number, [&](std::size_t owner, const optim::ParameterShard& shard) {
         held.portions[owner].shards.push_back(shard);
         held.portions[owner].elements += shard.box.size();
     });
@@ -61,7 +62,7 @@ HeldBucket held_bucket(const Bucket& bucket, std::size_t number, int rank, const
 
 }  // namespace
 
-HeldShards::HeldShards(const GradientPlan& plan, int rank, const std::vector<ParameterSpec>& specs)
+HeldShards::HeldShards(const GradientPlan& plan, int rank, const std::vector<model::ParameterSpec>& specs)
     : plan_(plan), rank_(rank), specs_(specs) {
     for (std::size_t i = 0; i < specs.size(); ++i) numbers_[specs[i].name] = i;
 }
@@ -81,7 +82,7 @@ void HeldShards::for_each(std::size_t bucket, const Use& use) const {
     for (auto shard = shards.begin(); shard != shards.end();) {
         const std::size_t piece = shard->piece;
         const std::size_t parameter = parameter_of(piece);
-        const Placement& first = placement_of(parameter, plan_.pieces[piece].box);
+        const layout::Placement& first = placement_of(parameter, plan_.pieces[piece].box);
         for (; shard != shards.end() && shard->piece == piece; ++shard)
             use(place_among(holders, shard->owner), local(parameter, first, shard->box));
     }
@@ -97,10 +98,10 @@ std::size_t HeldShards::parameter_of(std::size_t piece) const {
 }
 
 // The placement that has the first element of a piece.
-const Placement& HeldShards::placement_of(std::size_t parameter, const Box& piece) const {
-    const ParameterSpec& spec = specs_[parameter];
-    const Box corner{{piece.rows.begin, 1}, {piece.columns.begin, 1}};
-    for (const Placement& placement : spec.placements) {
+const layout::Placement& HeldShards::placement_of(std::size_t parameter, const layout::Box& piece) const {
+    const model::ParameterSpec& spec = specs_[parameter];
+    const layout::Box corner{{piece.rows.begin, 1}, {piece.columns.begin, 1}};
+    for (const layout::Placement& placement : spec.placements) {
         if (intersection(placement.box, corner).is_empty()) continue;
         if (is_shifted_like(placement, piece, spec.placements)) return placement;
     }
@@ -109,15 +110,15 @@ const Placement& HeldShards::placement_of(std::size_t parameter, const Box& piec
 }
 
 std::vector<HeldBucket> held_buckets(const GradientPlan& plan, int rank,
-                                     const std::vector<ParameterSpec>& specs, const DataGroups& groups) {
+                                     const std::vector<model::ParameterSpec>& specs, const DataGroups& groups) {
     const HeldShards shards(plan, rank, specs);
     std::vector<HeldBucket> held;
     for (const std::size_t number : shards.buckets()) {
-        const Bucket& bucket = plan.buckets[number];
+        const layout::Bucket& bucket = plan.buckets[number];
         held.push_back(held_bucket(bucket, number, rank, shards));
         held.back().group = group_of(bucket.holders, rank, groups);
     }
     return held;
 }
 
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -6,22 +6,22 @@
 #include "trireme/kernels/rows.hpp"
 #include "trireme/model/tensor_group.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
 struct LocalStages::Passage {
     std::unique_ptr<Flight> flight = nullptr;
-    Tensor output = {};       // (own rows, width), in the flight
-    Tensor input = {};        // likewise, in a row buffer: it came by message
-    Tensor grad_output = {};  // likewise
-    Tensor grad_input = {};   // in a row buffer, on its way to the stage before
-    bool is_through = false;  // forward and back
+    device::Tensor output = {};       // (own rows, width), in the flight
+    device::Tensor input = {};        // likewise, in a row buffer: it came by message
+    device::Tensor grad_output = {};  // likewise
+    device::Tensor grad_input = {};   // in a row buffer, on its way to the stage before
+    bool is_through = false;          // forward and back
 };
 
 struct LocalStages::StepState {
     StepWork work;
-    std::map<int, LossState> outcomes = {};         // per micro-batch of the step that has ended here
-    std::map<int, Instruction> last_backward = {};  // per stage: what leaves its gradients complete
-    std::vector<std::size_t> uses_left = {};        // per parameter: layers whose gradients are still to come
+    std::map<int, model::LossState> outcomes = {};            // per micro-batch of the step that has ended here
+    std::map<int, schedule::Instruction> last_backward = {};  // per stage: what leaves its gradients complete
+    std::vector<std::size_t> uses_left = {};  // per parameter: layers whose gradients are still to come
 };
 
 namespace {
@@ -32,17 +32,17 @@ std::vector<Stage> make_stages(const LocalWork& work) {
     return stages;
 }
 
-std::vector<ParameterSpec> parameters_of(const std::vector<Stage>& stages) {
-    std::vector<ParameterSpec> all;
+std::vector<model::ParameterSpec> parameters_of(const std::vector<Stage>& stages) {
+    std::vector<model::ParameterSpec> all;
     for (const Stage& stage : stages) {
-        for (ParameterSpec& spec : stage.parameters()) all.push_back(std::move(spec));
+        for (model::ParameterSpec& spec : stage.parameters()) all.push_back(std::move(spec));
     }
     return all;
 }
 
 }  // namespace
 
-LocalStages::LocalStages(const LocalWork& work, Communicator* group, bool cuts_rows, Place place)
+LocalStages::LocalStages(const LocalWork& work, comm::Communicator* group, bool cuts_rows, device::Place place)
     : work_(work),
       stages_(make_stages(work)),
       parameters_(parameters_of(stages_), work.dtype, place, work.copies),
@@ -56,14 +56,14 @@ LocalStages::LocalStages(const LocalWork& work, Communicator* group, bool cuts_r
         for (const std::size_t parameter : stage.parameter_uses()) ++all_uses_[parameter];
     }
     if (group != nullptr) {
-        group_ = std::make_unique<TensorGroup>(
-            TensorGroup{.ranks = *group, .exchange = workspace_.exchange, .cuts_rows = cuts_rows});
+        group_ = std::make_unique<model::TensorGroup>(
+            model::TensorGroup{.ranks = *group, .exchange = workspace_.exchange, .cuts_rows = cuts_rows});
     }
 }
 
 LocalStages::~LocalStages() = default;
 
-void LocalStages::rebalance(const Rebalancing& rebalancing) {
+void LocalStages::rebalance(const model::Rebalancing& rebalancing) {
     for (Stage& stage : stages_) stage.rebalance(rebalancing);
     if (ghosts_) ghosts_->rebalance(rebalancing);
 }
@@ -73,13 +73,13 @@ void LocalStages::work_in(const StageMemory& memory) {
     workspace_ = Workspace(memory, place_);
 }
 
-void LocalStages::rehearse(Stream& stream, const TokenBatch& batch, bool in_halves) {
-    const Pass pass{.stream = stream,
-                    .batch = batch,
-                    .scratch = workspace_.scratch,
-                    .dtype = work_.dtype,
-                    .is_training = true,
-                    .group = group_.get()};
+void LocalStages::rehearse(device::Stream& stream, const model::TokenBatch& batch, bool in_halves) {
+    const model::Pass pass{.stream = stream,
+                           .batch = batch,
+                           .scratch = workspace_.scratch,
+                           .dtype = work_.dtype,
+                           .is_training = true,
+                           .group = group_.get()};
     ghosts_->rehearse(stages_, work_.stages, pass, in_halves);
 }
 
@@ -88,7 +88,7 @@ const Stage& LocalStages::stage(int number) const {
     return stages_[static_cast<std::size_t>(at - work_.stages.begin())];
 }
 
-void LocalStages::begin(Stream& stream, const Round& round) {
+void LocalStages::begin(device::Stream& stream, const Round& round) {
     stream_ = &stream;
     round_ = &round;
     passages_.clear();
@@ -105,8 +105,9 @@ void LocalStages::add_step(StepWork work) {
     const int first = steps_added_ * round_->shape.micro_batches;
     StepState& state = steps_.emplace(steps_added_++, StepState{.work = std::move(work)}).first->second;
     state.uses_left = all_uses_;
-    for (Instruction instruction : round_->program) {
-        const bool leaves = instruction.op == Op::backward || instruction.op == Op::backward_weight;
+    for (schedule::Instruction instruction : round_->program) {
+        const bool leaves =
+            instruction.op == schedule::Op::backward || instruction.op == schedule::Op::backward_weight;
         instruction.micro_batch += first;
         if (leaves && rows(instruction.micro_batch) > 0) state.last_backward[instruction.stage] = instruction;
     }
@@ -119,9 +120,11 @@ bool LocalStages::has_summed(int step) const {
     return is_reduced && steps_.contains(step) && (*exchanges_)[gradients_of(step)].is_finished();
 }
 
-const std::map<int, LossState>& LocalStages::outcomes(int step) const { return steps_.at(step).outcomes; }
+const std::map<int, model::LossState>& LocalStages::outcomes(int step) const {
+    return steps_.at(step).outcomes;
+}
 
-std::map<int, LossState> LocalStages::take_outcomes(int step) {
+std::map<int, model::LossState> LocalStages::take_outcomes(int step) {
     return std::move(steps_.extract(step).mapped().outcomes);
 }
 
@@ -129,11 +132,11 @@ std::size_t LocalStages::rows(int micro_batch) const {
     const auto step = steps_.find(round_->shape.step_of(micro_batch));
     if (step == steps_.end()) return 0;
     const auto in_step = static_cast<std::size_t>(micro_batch % round_->shape.micro_batches);
-    const TokenBatch* const batch = step->second.work.batches[in_step];
+    const model::TokenBatch* const batch = step->second.work.batches[in_step];
     return batch == nullptr ? 0 : batch->rows();
 }
 
-Pass LocalStages::pass_of(int micro_batch) {
+model::Pass LocalStages::pass_of(int micro_batch) {
     const StepWork& work = steps_.at(round_->shape.step_of(micro_batch)).work;
     return {.stream = *stream_,
             .batch = *work.batches[static_cast<std::size_t>(micro_batch % round_->shape.micro_batches)],
@@ -146,22 +149,22 @@ Pass LocalStages::pass_of(int micro_batch) {
             .group = group_.get()};
 }
 
-Tensor LocalStages::place_for(const Instruction& receive) {
+device::Tensor LocalStages::place_for(const schedule::Instruction& receive) {
     Passage& passage = passages_[{receive.stage, receive.micro_batch}];
-    Tensor& place = receive.op == Op::receive_forward ? passage.input : passage.grad_output;
+    device::Tensor& place = receive.op == schedule::Op::receive_forward ? passage.input : passage.grad_output;
     place = rows_.take(own_rows(pass_of(receive.micro_batch)).count);
     return place;
 }
 
-ConstTensor LocalStages::result_for(const Instruction& send) {
+device::ConstTensor LocalStages::result_for(const schedule::Instruction& send) {
     const Passage& passage = passages_.at({send.stage, send.micro_batch});
-    return send.op == Op::send_forward ? passage.output : passage.grad_input;
+    return send.op == schedule::Op::send_forward ? passage.output : passage.grad_input;
 }
 
-void LocalStages::sent(const Instruction& send) {
+void LocalStages::sent(const schedule::Instruction& send) {
     const Key key{send.stage, send.micro_batch};
     Passage& passage = passages_.at(key);
-    if (send.op == Op::send_backward) {
+    if (send.op == schedule::Op::send_backward) {
         give_back(passage.grad_input);
         forget_if_over(key);
     } else if (!round_->shape.is_training) {
@@ -169,32 +172,32 @@ void LocalStages::sent(const Instruction& send) {
     }
 }
 
-void LocalStages::run(const Instruction& instruction) {
+void LocalStages::run(const schedule::Instruction& instruction) {
     if (has_micro_batch(instruction.op) && rows(instruction.micro_batch) == 0) return;
     if (stream_->check != nullptr) {
         stream_->check->begin_pass(instruction.stage, instruction.micro_batch % round_->shape.micro_batches,
-                                   instruction.op != Op::forward);
+                                   instruction.op != schedule::Op::forward);
     }
     switch (instruction.op) {
-        case Op::forward:
+        case schedule::Op::forward:
             forward(instruction);
             break;
-        case Op::backward:
-        case Op::backward_input:
-        case Op::backward_weight:
+        case schedule::Op::backward:
+        case schedule::Op::backward_input:
+        case schedule::Op::backward_weight:
             backward(instruction);
             break;
-        case Op::reduce:
+        case schedule::Op::reduce:
             reduce(instruction.stage);
             break;
-        case Op::step:
+        case schedule::Op::step:
             step(instruction.stage);
             break;
-        case Op::send_forward:
-        case Op::receive_forward:
-        case Op::send_backward:
-        case Op::receive_backward:
-        case Op::validate:
+        case schedule::Op::send_forward:
+        case schedule::Op::receive_forward:
+        case schedule::Op::send_backward:
+        case schedule::Op::receive_backward:
+        case schedule::Op::validate:
             throw BugError(
                 cat("a worker was asked to run ", text_of(instruction), ", which is the engine's to do"));
     }
@@ -202,27 +205,27 @@ void LocalStages::run(const Instruction& instruction) {
 }
 
 // From the stage before: made here, or come by message.
-ConstTensor LocalStages::input_of(const Instruction& instruction) {
+device::ConstTensor LocalStages::input_of(const schedule::Instruction& instruction) {
     const auto [op, number, micro_batch, age] = instruction;
     if (stage(number).is_first()) return {};
     if (is_here(number - 1, micro_batch)) return passages_.at({number - 1, micro_batch}).output;
     return passages_.at({number, micro_batch}).input;
 }
 
-void LocalStages::forward(const Instruction& instruction) {
-    const ConstTensor input = input_of(instruction);
+void LocalStages::forward(const schedule::Instruction& instruction) {
+    const device::ConstTensor input = input_of(instruction);
     Passage& passage = passages_[{instruction.stage, instruction.micro_batch}];
     passage.flight = flights_.take();
     passage.flight->weights = weights_of(instruction);
     const Stage& own = stage(instruction.stage);
-    const Pass pass = pass_of(instruction.micro_batch);
+    const model::Pass pass = pass_of(instruction.micro_batch);
     passage.output = ghosts_ ? ghosts_->forward({instruction, own, pass, *passage.flight, events_}, input)
                              : own.forward(pass, input, *passage.flight, workspace_, events_);
     if (!round_->shape.is_training) finish_forward(instruction, passage);
 }
 
 // Nothing will come back this way: what was read is released, and so is what nobody will read.
-void LocalStages::finish_forward(const Instruction& instruction, Passage& passage) {
+void LocalStages::finish_forward(const schedule::Instruction& instruction, Passage& passage) {
     const auto [op, number, micro_batch, age] = instruction;
     give_back(passage.input);
     if (number > 0 && is_here(number - 1, micro_batch)) {
@@ -233,22 +236,22 @@ void LocalStages::finish_forward(const Instruction& instruction, Passage& passag
     release_flight(passage);
 }
 
-ConstTensor LocalStages::grad_output_of(const Instruction& instruction) {
+device::ConstTensor LocalStages::grad_output_of(const schedule::Instruction& instruction) {
     const auto [op, number, micro_batch, age] = instruction;
     if (stage(number).is_last()) return {};
     if (is_here(number + 1, micro_batch)) return passages_.at({number + 1, micro_batch}).grad_input;
     return passages_.at({number, micro_batch}).grad_output;
 }
 
-Tensor LocalStages::grad_input_of(const Instruction& instruction) {
+device::Tensor LocalStages::grad_input_of(const schedule::Instruction& instruction) {
     if (stage(instruction.stage).is_first()) return {};
-    Tensor& place = passages_.at({instruction.stage, instruction.micro_batch}).grad_input;
+    device::Tensor& place = passages_.at({instruction.stage, instruction.micro_batch}).grad_input;
     place = rows_.take(own_rows(pass_of(instruction.micro_batch)).count);
     return place;
 }
 
 // The newest weights, or older ones of which a copy has been kept; never older than the round's first.
-std::size_t LocalStages::weights_of(const Instruction& instruction) const {
+std::size_t LocalStages::weights_of(const schedule::Instruction& instruction) const {
     const int version = std::max(0, updates_ - instruction.age);
     return version == updates_ ? 0 : parameters_.old_copy(version);
 }
@@ -257,12 +260,12 @@ std::size_t LocalStages::weights_of(const Instruction& instruction) const {
 void LocalStages::open_gradients(int step) {
     for (; gradients_opened_ <= step; ++gradients_opened_) {
         const std::size_t copy = gradients_of(gradients_opened_);
-        launch(*stream_, Fill{.output = parameters_.gradients(copy).all(), .value = 0});
+        launch(*stream_, kernels::Fill{.output = parameters_.gradients(copy).all(), .value = 0});
         if (exchanges_ != nullptr) (*exchanges_)[copy].begin(gradients_opened_ == updates_);
     }
 }
 
-Flight& LocalStages::flight_for_backward(const Instruction& instruction) {
+Flight& LocalStages::flight_for_backward(const schedule::Instruction& instruction) {
     open_gradients(step_of(instruction));
     Flight& flight = *passages_.at({instruction.stage, instruction.micro_batch}).flight;
     flight.weights = weights_of(instruction);
@@ -271,37 +274,38 @@ Flight& LocalStages::flight_for_backward(const Instruction& instruction) {
 }
 
 // A whole backward pass, or one of its halves.
-void LocalStages::backward(const Instruction& instruction) {
+void LocalStages::backward(const schedule::Instruction& instruction) {
     const auto [op, number, micro_batch, age] = instruction;
     const Stage& own = stage(number);
-    const Pass pass = pass_of(micro_batch);
+    const model::Pass pass = pass_of(micro_batch);
     Flight& flight = flight_for_backward(instruction);
-    const bool has_input_half = op != Op::backward_weight;
-    const ConstTensor grad_output = has_input_half ? grad_output_of(instruction) : ConstTensor{};
-    const Tensor grad_input = has_input_half ? grad_input_of(instruction) : Tensor{};
+    const bool has_input_half = op != schedule::Op::backward_weight;
+    const device::ConstTensor grad_output =
+        has_input_half ? grad_output_of(instruction) : device::ConstTensor{};
+    const device::Tensor grad_input = has_input_half ? grad_input_of(instruction) : device::Tensor{};
     listen(instruction);
     if (ghosts_) {
         ghosts_->backward({instruction, own, pass, flight, events_, leaves_gradients(instruction)}, grad_output,
                           grad_input);
-    } else if (op == Op::backward) {
+    } else if (op == schedule::Op::backward) {
         own.backward(pass, grad_output, grad_input, flight, workspace_, events_);
-    } else if (op == Op::backward_input) {
+    } else if (op == schedule::Op::backward_input) {
         own.backward_input(pass, grad_output, grad_input, flight, events_);
     } else {
         own.backward_weight(pass, flight, events_);
     }
     if (has_input_half && own.is_last()) note_outcome(micro_batch, own, flight);
-    if (op != Op::backward_input) release_inputs(instruction);
+    if (op != schedule::Op::backward_input) release_inputs(instruction);
 }
 
 // A pass that was charged as a whole leaves no states.
 void LocalStages::note_outcome(int micro_batch, const Stage& last, const Flight& flight) {
-    LossState& outcome =
+    model::LossState& outcome =
         steps_.at(round_->shape.step_of(micro_batch)).outcomes[micro_batch % round_->shape.micro_batches];
     if (!flight.states.empty()) outcome = last.outcome(flight);
 }
 
-void LocalStages::release_inputs(const Instruction& instruction) {
+void LocalStages::release_inputs(const schedule::Instruction& instruction) {
     const auto [op, number, micro_batch, age] = instruction;
     Passage& passage = passages_.at({number, micro_batch});
     give_back(passage.input);
@@ -317,7 +321,7 @@ void LocalStages::release_inputs(const Instruction& instruction) {
 }
 
 // What came by message, if anything did: a rank without own rows has been given a place, too.
-void LocalStages::give_back(Tensor& place) {
+void LocalStages::give_back(device::Tensor& place) {
     if (place.data != nullptr) rows_.give_back(place);
     place = {};
 }
@@ -331,12 +335,12 @@ void LocalStages::forget_if_over(const Key& key) {
 }
 
 // The last backward pass of a stage does; the others only let messages go on.
-bool LocalStages::leaves_gradients(const Instruction& backward) const {
-    const Instruction& last = steps_.at(step_of(backward)).last_backward.at(backward.stage);
+bool LocalStages::leaves_gradients(const schedule::Instruction& backward) const {
+    const schedule::Instruction& last = steps_.at(step_of(backward)).last_backward.at(backward.stage);
     return last.op == backward.op && last.micro_batch == backward.micro_batch;
 }
 
-void LocalStages::listen(const Instruction& backward) {
+void LocalStages::listen(const schedule::Instruction& backward) {
     const int step = step_of(backward);
     events_.left = [this, is_last = leaves_gradients(backward), step](const auto& parameters) {
         if (is_last) {
@@ -368,8 +372,8 @@ void LocalStages::step(int number) {
     const int step = steps_made_[number]++;
     if (step < updates_) return;
     if (parameters_.copies().values > 1) {
-        const Tensor old = parameters_.values(parameters_.old_copy(updates_)).all();
-        launch(*stream_, Copy{.input = parameters_.values().all(), .output = old});
+        const device::Tensor old = parameters_.values(parameters_.old_copy(updates_)).all();
+        launch(*stream_, kernels::Copy{.input = parameters_.values().all(), .output = old});
     }
     if (round_->events != nullptr) round_->events->update(step);
     ++updates_;
@@ -378,7 +382,7 @@ void LocalStages::step(int number) {
 }
 
 // A step's VALIDATEs stand together, as its STEPs do.
-bool LocalStages::stands(const Instruction&) {
+bool LocalStages::stands(const schedule::Instruction&) {
     if (validated_ == updates_) return true;
     const bool stands = round_->events == nullptr || round_->events->validate(validated_);
     ++validated_;
@@ -386,10 +390,10 @@ bool LocalStages::stands(const Instruction&) {
     return stands;
 }
 
-void LocalStages::undo(const Instruction& forward) {
+void LocalStages::undo(const schedule::Instruction& forward) {
     Passage passage = std::move(passages_.extract({forward.stage, forward.micro_batch}).mapped());
     give_back(passage.input);
     release_flight(passage);
 }
 
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -9,36 +9,38 @@
 #include "trireme/model/helped_products.hpp"
 #include "trireme/model/tensor_group.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
-TokenBatch ghost_batch(const ModelConfig& config, const BatchShape& shape, Arena& inputs) {
+model::TokenBatch ghost_batch(const model::ModelConfig& config, const BatchShape& shape,
+                              device::Arena& inputs) {
     const auto numbers = [&](std::size_t rows, std::size_t columns) {
-        return inputs.tensor(DType::i32, rows, columns);
+        return inputs.tensor(device::DType::i32, rows, columns);
     };
     const std::size_t patches = config.reads_images() ? shape.segments.size() * config.image.patches() : 0;
     return {.tokens = numbers(1, shape.rows),
             .positions = numbers(1, shape.rows),
             .types = numbers(1, shape.rows),
-            .visits = inputs.tensor(DType::i64, 1, shape.rows),
+            .visits = inputs.tensor(device::DType::i64, 1, shape.rows),
             .segments = shape.segments,
             .predicted = numbers(1, shape.rows),
             .targets = numbers(1, shape.rows),
             .answers = numbers(shape.segments.size(), 2),
             .contexts = numbers(shape.segments.size(), 2),
-            .pixels = inputs.tensor(DType::f32, patches, config.image.patch_values())};
+            .pixels = inputs.tensor(device::DType::f32, patches, config.image.patch_values())};
 }
 
 namespace {
 
 // Where nobody helps the least that each leaves out, if it does.
-Resizing::Lists longest_lists(const std::vector<ProjectionShape>& projections, const HelpedProducts& helped,
-                              const PassKind& kind) {
-    Resizing::Lists lists;
-    for (const ProjectionShape& projection : projections) {
+model::Resizing::Lists longest_lists(const std::vector<model::ProjectionShape>& projections,
+                                     const model::HelpedProducts& helped, const PassKind& kind) {
+    model::Resizing::Lists lists;
+    for (const model::ProjectionShape& projection : projections) {
         const bool is_helped = helped.lent_count(kind.migrations, projection) > 0;
-        const bool leaves_out = kept_count(projection.channels, kind.resizing_limit) < projection.channels;
+        const bool leaves_out =
+            model::kept_count(projection.channels, kind.resizing_limit) < projection.channels;
         std::vector<std::int32_t>& list = lists[projection.place];
-        list.resize(projection.channels - (leaves_out && !is_helped ? channel_tile : 0));
+        list.resize(projection.channels - (leaves_out && !is_helped ? model::channel_tile : 0));
         std::iota(list.begin(), list.end(), 0);
     }
     return lists;
@@ -47,28 +49,30 @@ Resizing::Lists longest_lists(const std::vector<ProjectionShape>& projections, c
 // One micro-batch's way through a stage whose neighbours are counted addresses too.
 class GhostWalk {
 public:
-    GhostWalk(const ModelConfig& config, const StageSpec& spec, const BatchShape& shape, const PassKind& kind)
+    GhostWalk(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
+              const PassKind& kind)
         : kind_(kind),
           stage_(config, spec),
-          parameters_(stage_.parameters(), kind.dtype, Place::ghost),
-          inputs_("input", 0, Place::ghost),
+          parameters_(stage_.parameters(), kind.dtype, device::Place::ghost),
+          inputs_("input", 0, device::Place::ghost),
           batch_(ghost_batch(config, shape, inputs_)),
-          ranks_(ghost_group("tensor", spec.part.rank, static_cast<int>(spec.part.shares.size()))),
+          ranks_(comm::ghost_group("tensor", spec.part.rank, static_cast<int>(spec.part.shares.size()))),
           group_{.ranks = *ranks_, .exchange = workspace_.exchange, .cuts_rows = kind.cuts_rows},
           is_shared_(!spec.part.is_whole()) {
         stage_.bind(parameters_);
         if (kind.resizing_limit == 0 && kind.migrations.empty()) return;
-        resizing_.emplace(stage_.projections(), Filling::zero, kind.dtype, shape.rows, Place::ghost);
+        resizing_.emplace(stage_.projections(), model::Filling::zero, kind.dtype, shape.rows,
+                          device::Place::ghost);
         helped_.emplace(projections_of_team(config, {spec}), spec.part.rank, kind.spread);
         resizing_->keep(helped_->begin(kind.migrations, longest_lists(stage_.projections(), *helped_, kind)));
         stage_.rebalance({.resizing = &*resizing_, .helped = &*helped_});
     }
 
     void train() {
-        const Pass pass = pass_of(true);
+        const model::Pass pass = pass_of(true);
         stage_.forward(pass, neighbour(stage_.is_first()), flight_, workspace_);
-        const ConstTensor grad_output = neighbour(stage_.is_last());
-        const Tensor grad_input = neighbour(stage_.is_first());
+        const device::ConstTensor grad_output = neighbour(stage_.is_last());
+        const device::Tensor grad_input = neighbour(stage_.is_first());
         if (kind_.halves == BackwardHalves::together) {
             stage_.backward(pass, grad_output, grad_input, flight_, workspace_);
         } else {
@@ -83,7 +87,7 @@ public:
         flight_.clear();
     }
 
-    Ledger& work() { return stream_.ledger; }
+    device::Ledger& work() { return stream_.ledger; }
 
     StageMemory peak() const {
         return {.activations = flight_.kept.peak(),
@@ -93,7 +97,7 @@ public:
     }
 
 private:
-    Pass pass_of(bool is_training) {
+    model::Pass pass_of(bool is_training) {
         return {.stream = stream_,
                 .batch = batch_,
                 .scratch = workspace_.scratch,
@@ -103,7 +107,7 @@ private:
     }
 
     // What another stage gives or gets; nothing at the model's ends.
-    Tensor neighbour(bool is_end) {
+    device::Tensor neighbour(bool is_end) {
         if (is_end) return {};
         return inputs_.tensor(kind_.dtype, own_rows(pass_of(true)).count, stage_.width());
     }
@@ -111,21 +115,21 @@ private:
     PassKind kind_;
     Stage stage_;
     LocalParameters parameters_;
-    Stream stream_{.backend = GhostStream{}};
-    Arena inputs_;
-    TokenBatch batch_;
-    Workspace workspace_{{}, Place::ghost};
-    Flight flight_{0, Place::ghost};
-    std::unique_ptr<Communicator> ranks_;
-    TensorGroup group_;
+    device::Stream stream_{.backend = device::GhostStream{}};
+    device::Arena inputs_;
+    model::TokenBatch batch_;
+    Workspace workspace_{{}, device::Place::ghost};
+    Flight flight_{0, device::Place::ghost};
+    std::unique_ptr<comm::Communicator> ranks_;
+    model::TensorGroup group_;
     bool is_shared_;
-    std::optional<Resizing> resizing_;  // none: the plan rebalances nothing
-    std::optional<HelpedProducts> helped_;
+    std::optional<model::Resizing> resizing_;  // none: the plan rebalances nothing
+    std::optional<model::HelpedProducts> helped_;
 };
 
 }  // namespace
 
-StageMemory predict(const ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
+StageMemory predict(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
                     const PassKind& kind) {
     GhostWalk walk(config, spec, shape, kind);
     walk.train();
@@ -133,11 +137,11 @@ StageMemory predict(const ModelConfig& config, const StageSpec& spec, const Batc
     return walk.peak();
 }
 
-Ledger work_of_pass(const ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
-                    const PassKind& kind) {
+device::Ledger work_of_pass(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
+                            const PassKind& kind) {
     GhostWalk walk(config, spec, shape, kind);
     walk.train();
     return std::move(walk.work());
 }
 
-}  // namespace trireme
+}  // namespace trireme::stage

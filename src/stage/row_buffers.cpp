@@ -1,11 +1,11 @@
 #include "trireme/stage/row_buffers.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
-RowBuffers::RowBuffers(std::size_t rows, std::size_t width, DType dtype, Place place)
+RowBuffers::RowBuffers(std::size_t rows, std::size_t width, device::DType dtype, device::Place place)
     : most_rows_(rows), width_(width), dtype_(dtype), place_(place) {}
 
-Tensor RowBuffers::take(std::size_t rows) {
+device::Tensor RowBuffers::take(std::size_t rows) {
     if (rows > most_rows_) {
         throw BugError(cat("a buffer of ", most_rows_, " rows was asked for ", rows));
     }
@@ -15,10 +15,12 @@ Tensor RowBuffers::take(std::size_t rows) {
     return {data, dtype_, rows, width_, width_, place_};
 }
 
-void RowBuffers::give_back(const Tensor& tensor) { free_.push_back(static_cast<std::byte*>(tensor.data)); }
+void RowBuffers::give_back(const device::Tensor& tensor) {
+    free_.push_back(static_cast<std::byte*>(tensor.data));
+}
 
 void RowBuffers::reserve(std::size_t count) {
     while (buffers_.size() < count) make_one();
 }
 
-}  // namespace trireme
+}  // namespace trireme::stage

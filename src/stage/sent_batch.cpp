@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-namespace trireme {
+namespace trireme::stage {
 namespace {
 
 constexpr std::size_t alignment = 256;  // bytes
@@ -18,19 +18,19 @@ auto tensors_of(Batch& batch) {
 
 }  // namespace
 
-std::size_t bytes_to_send(const TokenBatch& batch) {
+std::size_t bytes_to_send(const model::TokenBatch& batch) {
     std::size_t bytes = 0;
-    for (const ConstTensor* const tensor : tensors_of(batch)) bytes += aligned(tensor->bytes());
+    for (const device::ConstTensor* const tensor : tensors_of(batch)) bytes += aligned(tensor->bytes());
     return bytes;
 }
 
 // All in one go.
-SentBatch send(const TokenBatch& batch, ByteSender& sender) {
-    TokenBatch sent = batch;
+SentBatch send(const model::TokenBatch& batch, device::ByteSender& sender) {
+    model::TokenBatch sent = batch;
     std::vector<std::byte> bytes;
     bytes.reserve(bytes_to_send(batch));
     std::vector<std::size_t> offsets;
-    for (const ConstTensor* const tensor : tensors_of(sent)) {
+    for (const device::ConstTensor* const tensor : tensors_of(sent)) {
         offsets.push_back(bytes.size());
         const auto* const first = static_cast<const std::byte*>(tensor->data);
         bytes.insert(bytes.end(), first, first + tensor->bytes());
@@ -38,11 +38,11 @@ SentBatch send(const TokenBatch& batch, ByteSender& sender) {
     }
     std::shared_ptr<std::byte> memory = sender.send(bytes);
     for (std::size_t i = 0; i < offsets.size(); ++i) {
-        ConstTensor& tensor = *tensors_of(sent)[i];
+        device::ConstTensor& tensor = *tensors_of(sent)[i];
         tensor.data = memory.get() + offsets[i];
-        tensor.place = Place::gpu;
+        tensor.place = device::Place::gpu;
     }
     return {.batch = sent, .memory = std::move(memory)};
 }
 
-}  // namespace trireme
+}  // namespace trireme::stage

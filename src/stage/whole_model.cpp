@@ -1,16 +1,16 @@
 #include "trireme/stage/whole_model.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 namespace {
 
-StageSpec all_layers(const ModelConfig& config, Recompute recompute) {
+StageSpec all_layers(const model::ModelConfig& config, plan::Recompute recompute) {
     return {.layers = {0, build_layers(config).size()}, .part = {}, .recompute = recompute};
 }
 
 }  // namespace
 
-WholeModel::WholeModel(const ModelConfig& config, DType dtype, Place place, const StageMemory& memory,
-                       Recompute recompute)
+WholeModel::WholeModel(const model::ModelConfig& config, device::DType dtype, device::Place place,
+                       const StageMemory& memory, plan::Recompute recompute)
     : dtype_(dtype),
       stage_(config, all_layers(config, recompute)),
       parameters_(stage_.parameters(), dtype, place),
@@ -19,7 +19,7 @@ WholeModel::WholeModel(const ModelConfig& config, DType dtype, Place place, cons
     stage_.bind(parameters_);
 }
 
-LossState WholeModel::evaluate(Stream& stream, const TokenBatch& batch) {
+model::LossState WholeModel::evaluate(device::Stream& stream, const model::TokenBatch& batch) {
     if (batch.rows() == 0) return {};
     flight_.clear();
     stage_.forward({.stream = stream, .batch = batch, .scratch = workspace_.scratch, .dtype = dtype_}, {},
@@ -27,17 +27,17 @@ LossState WholeModel::evaluate(Stream& stream, const TokenBatch& batch) {
     return stage_.outcome(flight_);
 }
 
-double WholeModel::forward_backward(Stream& stream, const TokenBatch& batch, const PassOptions& options,
-                                    BackwardHalves halves) {
+double WholeModel::forward_backward(device::Stream& stream, const model::TokenBatch& batch,
+                                    const PassOptions& options, BackwardHalves halves) {
     if (batch.rows() == 0) return 0;
-    const Pass pass{.stream = stream,
-                    .batch = batch,
-                    .scratch = workspace_.scratch,
-                    .dtype = dtype_,
-                    .is_training = true,
-                    .dropout_key = options.dropout_key,
-                    .loss_scale = options.loss_scale,
-                    .label_smoothing = options.label_smoothing};
+    const model::Pass pass{.stream = stream,
+                           .batch = batch,
+                           .scratch = workspace_.scratch,
+                           .dtype = dtype_,
+                           .is_training = true,
+                           .dropout_key = options.dropout_key,
+                           .loss_scale = options.loss_scale,
+                           .label_smoothing = options.label_smoothing};
     flight_.clear();
     stage_.forward(pass, {}, flight_, workspace_);
     if (halves == BackwardHalves::together) {
@@ -56,9 +56,9 @@ StageMemory WholeModel::peak() const {
             .exchange = workspace_.exchange.peak()};
 }
 
-StageMemory predict(const ModelConfig& config, DType dtype, const BatchShape& shape, BackwardHalves halves,
-                    Recompute recompute) {
+StageMemory predict(const model::ModelConfig& config, device::DType dtype, const BatchShape& shape,
+                    BackwardHalves halves, plan::Recompute recompute) {
     return predict(config, all_layers(config, recompute), shape, {.dtype = dtype, .halves = halves});
 }
 
-}  // namespace trireme
+}  // namespace trireme::stage

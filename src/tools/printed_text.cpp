@@ -5,7 +5,7 @@
 #include <sstream>
 #include <utility>
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 bool disturbs(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
@@ -45,4 +45,4 @@ std::string line_for_terminal(std::string text, std::size_t limit) {
     return text;
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

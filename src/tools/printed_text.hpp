@@ -7,7 +7,7 @@
 
 #include "trireme/base/numbers.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 
 // "  NAME        VALUE": the name in a column of its own; both as a terminal can show them.
 void print_fact(std::ostream& out, const std::string& name, const std::string& value);
@@ -23,4 +23,4 @@ std::string for_terminal(std::string text, std::size_t limit);
 // The same on one line, for names and values.
 std::string line_for_terminal(std::string text, std::size_t limit = 200);
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -6,7 +6,7 @@
 #include "emulated_gpu/order.hpp"
 #include "kernels/cuda/hardware/tensor_core.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 namespace {
 
 struct Copy {
@@ -48,4 +48,4 @@ void wait_for_copies(unsigned but) {
     }
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

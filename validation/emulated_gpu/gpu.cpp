@@ -34,7 +34,6 @@ constexpr std::size_t shared_memory_bytes = 227 * 1024;
 constexpr double longest_stand = 30;  // seconds in which no queue comes any further
 
 struct Queue;
-
 struct Mark {
     Queue* queue = nullptr;
     bool is_over = false;
@@ -68,14 +67,10 @@ struct Queue {
 // Of the machine's threads one at a time has the GPU.
 class Turn {
 public:
-    Turn() : lock_(mutex()) {}
+    Turn() : lock_(mutex_) {}
 
 private:
-    static std::recursive_mutex& mutex() {
-        static std::recursive_mutex only;
-        return only;
-    }
-
+    static inline std::recursive_mutex mutex_;
     std::lock_guard<std::recursive_mutex> lock_;
 };
 
@@ -102,14 +97,14 @@ std::vector<Queue*>& queues() {
 }
 
 void do_all(Queue& queue) {
-    double last_turn = now_seconds();
+    double last_turn = device::now_seconds();
     while (!queue.jobs.empty()) {
         if (queue.do_next()) {
-            last_turn = now_seconds();
+            last_turn = device::now_seconds();
             continue;
         }
         emulated::let_gpu_go_on();
-        if (now_seconds() - last_turn > longest_stand) throw BugError("the emulated GPU stands still");
+        if (device::now_seconds() - last_turn > longest_stand) throw BugError("the emulated GPU stands still");
         sched_yield();
     }
 }
@@ -149,7 +144,7 @@ bool is_all_done_but_alone() {
 }
 
 // As CUDA's default stream does it.
-void do_behind_all_but_alone(const Patience& patience, const std::function<void()>& work) {
+void do_behind_all_but_alone(const device::Patience& patience, const std::function<void()>& work) {
     const auto is_done = [&] {
         const Turn turn;
         if (!is_all_done_but_alone()) return false;
@@ -182,6 +177,8 @@ std::string bus_id() {
 }
 
 }  // namespace
+
+namespace device {
 
 GpuSearch find_gpus() {
     return {.gpus = {{.name = "emulated GPU",
@@ -355,9 +352,11 @@ void start_kernel(GpuQueue& /*queue*/, const GpuGrid& /*grid*/, const void* /*ke
     throw BugError("the emulated GPU runs no CUDA kernels");
 }
 
+}  // namespace device
+
 namespace emulated {
 
-void do_later(GpuQueue& queue, std::function<void()> job) {
+void do_later(device::GpuQueue& queue, std::function<void()> job) {
     stand_until(queue.native(), [now = std::move(job)] {
         now();
         return true;
@@ -384,7 +383,7 @@ void let_gpu_go_on() {
         if (queue->is_alone) queue->do_next();
 }
 
-void start_kernel(GpuQueue& queue, const GpuGrid& grid, std::function<void()> thread) {
+void start_kernel(device::GpuQueue& queue, const device::GpuGrid& grid, std::function<void()> thread) {
     if (grid.threads == 0 || grid.threads > 1024 || grid.threads % warp_size != 0)
         throw BugError(cat("a block of ", grid.threads, " threads"));
     if (grid.shared_bytes > shared_memory_bytes)

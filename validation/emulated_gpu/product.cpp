@@ -28,7 +28,7 @@ double gelu_tanh_slope(double x) {
 template <class T, class R>
 class Multiplication {
 public:
-    explicit Multiplication(const GpuProduct& product) : p_(product) {}
+    explicit Multiplication(const kernels::GpuProduct& product) : p_(product) {}
 
     void run() const {
         for (std::size_t r = 0; r < p_.result.rows; ++r)
@@ -36,7 +36,9 @@ public:
     }
 
 private:
-    static Elements<const T> elements(const ConstTensor& tensor) { return tensor.as<T>(Place::gpu); }
+    static device::Elements<const T> elements(const device::ConstTensor& tensor) {
+        return tensor.as<T>(device::Place::gpu);
+    }
 
     double left(std::size_t row, std::size_t d) const {
         const auto all = elements(p_.left);
@@ -47,37 +49,39 @@ private:
         return static_cast<double>(p_.is_right_transposed ? all(column, d) : all(d, column));
     }
     double element(std::size_t r, std::size_t c) const {
-        double sum = p_.accumulate ? static_cast<double>(p_.result.as<R>(Place::gpu)(r, c)) : 0;
-        if (p_.bias.is_present()) sum += static_cast<double>(p_.bias.as<R>(Place::gpu)[c]);
+        double sum = p_.accumulate ? static_cast<double>(p_.result.as<R>(device::Place::gpu)(r, c)) : 0;
+        if (p_.bias.is_present()) sum += static_cast<double>(p_.bias.as<R>(device::Place::gpu)[c]);
         for (std::size_t d = 0; d < p_.depth(); ++d) sum += left(r, d) * right(d, c);
         return sum;
     }
     void put(std::size_t r, std::size_t c, double value) const {
         if (p_.activated_from.is_present())
-            value *= gelu_tanh_slope(static_cast<double>(p_.activated_from.as<R>(Place::gpu)(r, c)));
-        p_.result.as<R>(Place::gpu)(r, c) = rounded<R>(value);
-        if (p_.activated.is_present()) p_.activated.as<R>(Place::gpu)(r, c) = rounded<R>(gelu_tanh(value));
+            value *= gelu_tanh_slope(static_cast<double>(p_.activated_from.as<R>(device::Place::gpu)(r, c)));
+        p_.result.as<R>(device::Place::gpu)(r, c) = rounded<R>(value);
+        if (p_.activated.is_present())
+            p_.activated.as<R>(device::Place::gpu)(r, c) = rounded<R>(gelu_tanh(value));
     }
-    const GpuProduct& p_;
+    const kernels::GpuProduct& p_;
 };
 
-void multiply_now(const GpuProduct& p) {
-    if (p.left.dtype == DType::f64) return Multiplication<double, double>(p).run();
-    if (p.left.dtype == DType::f32) return Multiplication<float, float>(p).run();
-    if (p.result.dtype == DType::f32) return Multiplication<Bf16, float>(p).run();
-    Multiplication<Bf16, Bf16>(p).run();
+void multiply_now(const kernels::GpuProduct& p) {
+    if (p.left.dtype == device::DType::f64) return Multiplication<double, double>(p).run();
+    if (p.left.dtype == device::DType::f32) return Multiplication<float, float>(p).run();
+    if (p.result.dtype == device::DType::f32) return Multiplication<device::Bf16, float>(p).run();
+    Multiplication<device::Bf16, device::Bf16>(p).run();
 }
 
 bool is_aligned(const void* address) { return reinterpret_cast<std::uintptr_t>(address) % 16 == 0; }
 
 // Of what an activation is made from.
-bool is_taken(const ConstTensor& matrix) {
-    return is_aligned(matrix.data) && matrix.stride % 8 == 0 && matrix.dtype == DType::bf16;
+bool is_taken(const device::ConstTensor& matrix) {
+    return is_aligned(matrix.data) && matrix.stride % 8 == 0 && matrix.dtype == device::DType::bf16;
 }
 
 // As the library, which refuses some, so that tests see both ways.
-bool takes(const GpuProduct& product) {
-    if (product.bias.is_present() && (!is_aligned(product.bias.data) || product.bias.dtype == DType::f64))
+bool takes(const kernels::GpuProduct& product) {
+    if (product.bias.is_present() &&
+        (!is_aligned(product.bias.data) || product.bias.dtype == device::DType::f64))
         return false;
     if (product.activated.is_present()) return is_taken(product.result);
     return !product.activated_from.is_present() || is_taken(product.activated_from);
@@ -85,19 +89,22 @@ bool takes(const GpuProduct& product) {
 
 }  // namespace
 
+namespace kernels {
+
 class ProductLibrary::Lt {};
 
 ProductLibrary::ProductLibrary() = default;
 ProductLibrary::~ProductLibrary() = default;
 std::size_t ProductLibrary::bytes() { return 0; }
-void ProductLibrary::multiply(GpuQueue& queue, const GpuProduct& product) {
+void ProductLibrary::multiply(device::GpuQueue& queue, const GpuProduct& product) {
     emulated::do_later(queue, [product] { multiply_now(product); });
 }
 
-bool ProductLibrary::multiply_joined(GpuQueue& queue, const GpuProduct& product) {
+bool ProductLibrary::multiply_joined(device::GpuQueue& queue, const GpuProduct& product) {
     if (!takes(product)) return false;
     multiply(queue, product);
     return true;
 }
 
+}  // namespace kernels
 }  // namespace trireme

@@ -9,7 +9,7 @@ namespace trireme::emulated {
 
 // Done when somebody waits for it, and not before: who reads what a queue makes without waiting reads something
 // old.
-void do_later(GpuQueue& queue, std::function<void()> job);
+void do_later(device::GpuQueue& queue, std::function<void()> job);
 
 // Likewise, of what takes until `is_over` says so, which is asked again and again.
 void stand_until(void* stream, std::function<bool()> is_over);
@@ -19,6 +19,6 @@ void stand_until(void* stream, std::function<bool()> is_over);
 void let_gpu_go_on();
 
 // A kernel's turn, as the thread of a block has it.
-void start_kernel(GpuQueue& queue, const GpuGrid& grid, std::function<void()> thread);
+void start_kernel(device::GpuQueue& queue, const device::GpuGrid& grid, std::function<void()> thread);
 
 }  // namespace trireme::emulated

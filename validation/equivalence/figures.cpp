@@ -20,9 +20,9 @@ void add_if_there(const nlohmann::json& record, const char* field, std::vector<d
     if (record.contains(field)) values.push_back(record.at(field));
 }
 
-std::vector<double> values_of(const StoredModel& stored, const ParameterSpec& spec) {
+std::vector<double> values_of(const checkpoint::StoredModel& stored, const model::ParameterSpec& spec) {
     std::vector<double> values(spec.size());
-    stored.read(spec, StoredType::f64, std::as_writable_bytes(std::span(values)));
+    stored.read(spec, archive::StoredType::f64, std::as_writable_bytes(std::span(values)));
     return values;
 }
 
@@ -92,8 +92,8 @@ Figures read_figures(const std::filesystem::path& run) {
         add_if_there(record, "validation_loss", figures.evaluations);
         if (record.contains("rolled_back")) figures.rolled_back.push_back(record.at("rolled_back"));
     }
-    const StoredModel stored = StoredModel::open(run);
-    for (const ParameterSpec& spec : unique_parameters(build_layers(stored.config()))) {
+    const checkpoint::StoredModel stored = checkpoint::StoredModel::open(run);
+    for (const model::ParameterSpec& spec : unique_parameters(build_layers(stored.config()))) {
         figures.parameters[spec.name] = values_of(stored, spec);
     }
     return figures;

@@ -24,30 +24,32 @@ struct Way {
 
 class MeasuredLayouts : public testing::TestWithParam<const char*> {
 protected:
-    Plan plan_of(const std::string& options, int ranks) const {
-        return set_up(config_of(options), ranks).current.plan;
+    plan::Plan plan_of(const std::string& options, int ranks) const {
+        return setup::set_up(config_of(options), ranks).current.plan;
     }
 
     // As a run in the trials' folder has it.
-    RunConfig config_of(const std::string& options) const {
-        RunConfig config = std::get<app::TrainCommand>(app::parse("train --steps 20 " + options)).config;
+    config::RunConfig config_of(const std::string& options) const {
+        config::RunConfig config =
+            std::get<app::TrainCommand>(app::parse("train --steps 20 " + options)).config;
         config.data.corpus = folder_.file(config.data.corpus);
-        for (ProfileFile& each : config.costs.profiles) each.path = folder_.file(each.path);
+        for (config::ProfileFile& each : config.costs.profiles) each.path = folder_.file(each.path);
         return config;
     }
 
     // Of what `one_` trains, and of a device that takes four times as long; sums over replicas take their time.
     void write_profiles() const {
-        const std::vector<Layer> layers = build_layers(set_up(config_of(training_options(one_)), 1).job.model);
+        const std::vector<model::Layer> layers =
+            build_layers(setup::set_up(config_of(training_options(one_)), 1).job.model);
         const bool is_double = one_[Factor::precision] == 0;
-        Profile profile = validation::small_profile(layers.size());
+        plan::Profile profile = validation::small_profile(layers.size());
         profile.dtype = is_double ? "f64" : "f32";
         profile.links = {{.link = {.latency = 0, .bandwidth = 300}}};
         for (std::size_t l = 0; l < layers.size(); ++l) {
-            LayerProfile& layer = profile.layers[l];
+            plan::LayerProfile& layer = profile.layers[l];
             layer.name = kind_of(layers[l]);
             layer.parameters = 0;
-            for (const ParameterSpec& spec : parameters_of(layers[l])) {
+            for (const model::ParameterSpec& spec : parameters_of(layers[l])) {
                 layer.parameters += spec.size() * (is_double ? 8 : 4);
             }
         }
@@ -68,15 +70,15 @@ protected:
     const Case one_ = case_named(GetParam());
 };
 
-std::vector<Range> layers_of(const Layout& layout) {
-    std::vector<Range> ranges;
-    for (const StageLayout& stage : layout.stages) ranges.push_back(stage.layers);
+std::vector<layout::Range> layers_of(const layout::Layout& layout) {
+    std::vector<layout::Range> ranges;
+    for (const layout::StageLayout& stage : layout.stages) ranges.push_back(stage.layers);
     return ranges;
 }
 
 // So that no grid is it.
-bool has_unlike_replicas(const Layout& layout) {
-    return std::ranges::any_of(layout.stages, [&](const StageLayout& stage) {
+bool has_unlike_replicas(const layout::Layout& layout) {
+    return std::ranges::any_of(layout.stages, [&](const layout::StageLayout& stage) {
         return stage.replicas.size() != layout.stages.front().replicas.size();
     });
 }
@@ -122,7 +124,8 @@ TEST_P(MeasuredLayouts, OfPipeDreamGiveWhatASingleRankGives) {
     write_profiles();
     for (const Way& way :
          {Way{"--microbatches 8 --length pack", 5}, Way{"--microbatches 9 --schedule auto", 8}}) {
-        const Layout layout = plan_of(training_options(one_) + " " + way.options + pipedream, way.ranks).layout;
+        const layout::Layout layout =
+            plan_of(training_options(one_) + " " + way.options + pipedream, way.ranks).layout;
 
         EXPECT_TRUE(has_unlike_replicas(layout)) << text_of(layout);
         expect_what_one_rank_gives(way, pipedream);

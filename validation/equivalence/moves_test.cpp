@@ -48,7 +48,7 @@ protected:
     void write_decisions(std::size_t ranks) {
         std::ofstream file(folder_.file("decisions.jsonl"));
         for (std::size_t step = period; step < steps; step += period) {
-            const Decision decision{
+            const plan::Decision decision{
                 .step = step,
                 .layout = random_layout(
                     step,
@@ -76,8 +76,8 @@ protected:
         return moving_run(ranks, mpi, "first/decisions.jsonl --resume first/checkpoints/step-10").losses;
     }
 
-    std::vector<Decision> decisions_of_run() const {
-        return decisions_from_jsonl(validation::read_whole(folder_.file("run/decisions.jsonl")), "it");
+    std::vector<plan::Decision> decisions_of_run() const {
+        return plan::decisions_from_jsonl(validation::read_whole(folder_.file("run/decisions.jsonl")), "it");
     }
 
     validation::ScratchFolder folder_;
@@ -100,13 +100,13 @@ TEST_P(Moves, ComeToWhatASingleRankComesTo) {
 TEST_P(Moves, AreOnRecordAndReplayToTheSameBits) {
     write_decisions(3);
     const Figures moved = moving_run(3, 0, "decisions.jsonl");
-    const std::vector<Decision> decisions = decisions_of_run();
+    const std::vector<plan::Decision> decisions = decisions_of_run();
     trials_.keep_as("first");
 
     EXPECT_EQ(moving_run(3, programs() - 1, "first/decisions.jsonl"), moved);
 
     ASSERT_EQ(decisions.size(), steps / period - 1);
-    const std::vector<Decision> again = decisions_of_run();
+    const std::vector<plan::Decision> again = decisions_of_run();
     double moved_bytes = 0;
     for (std::size_t d = 0; d < decisions.size(); ++d) {
         EXPECT_EQ(decisions[d].policy, "recorded");
@@ -140,11 +140,11 @@ TEST(MovesInFlight, AreThoseOfARunThatDrainsAsOften) {
     Trials trials(folder.file(""));
     std::ofstream file(folder.file("decisions.jsonl"));
     for (const std::size_t step : {5, 10, 15}) {
-        Layout layout{.layers = 11,
-                      .stages = {{.layers = {0, step / 2}}, {.layers = {step / 2, 11 - step / 2}}}};
+        layout::Layout layout{.layers = 11,
+                              .stages = {{.layers = {0, step / 2}}, {.layers = {step / 2, 11 - step / 2}}}};
         layout.stages[0].replicas = {{.ranks = {static_cast<int>(step / 5) % 2}, .shares = {1}}};
         layout.stages[1].replicas = {{.ranks = {static_cast<int>(step / 5 + 1) % 2}, .shares = {1}}};
-        file << json_of(Decision{.step = step, .layout = layout}) << '\n';
+        file << json_of(plan::Decision{.step = step, .layout = layout}) << '\n';
     }
     file.close();
     const std::string training =

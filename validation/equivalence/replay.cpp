@@ -16,33 +16,33 @@
 namespace trireme::equivalence {
 namespace {
 
-using Shards = std::vector<ParameterShard>;
+using Shards = std::vector<optim::ParameterShard>;
 
 constexpr std::size_t bytes_for_square = 64;  // of a parameter: more than a number and what aligns it
 
-StageMemory memory_for(const Job& job, const PlanState& state) {
-    StageMemory memory;
-    for (const BatchShape& shape : state.largest) {
+stage::StageMemory memory_for(const setup::Job& job, const setup::PlanState& state) {
+    stage::StageMemory memory;
+    for (const stage::BatchShape& shape : state.largest) {
         memory = larger_of(memory, predict(job.model, job.dtype, shape));
     }
     return memory;
 }
 
-std::size_t stage_of_layer(const Layout& layout, std::size_t layer) {
-    const auto holds = [&](const StageLayout& stage) { return layer < stage.layers.end(); };
+std::size_t stage_of_layer(const layout::Layout& layout, std::size_t layer) {
+    const auto holds = [&](const layout::StageLayout& stage) { return layer < stage.layers.end(); };
     return static_cast<std::size_t>(std::ranges::find_if(layout.stages, holds) - layout.stages.begin());
 }
 
 // Of each stage, the parameters that its layers are the first to use.
-std::vector<Shards> shards_of_stages(const ModelConfig& model, const Layout& layout,
-                                     const std::vector<ParameterSpec>& specs) {
+std::vector<Shards> shards_of_stages(const model::ModelConfig& model, const layout::Layout& layout,
+                                     const std::vector<model::ParameterSpec>& specs) {
     std::vector<Shards> stages(layout.stages.size());
     std::vector<bool> has_stage(specs.size(), false);
-    const Shards whole = whole_parameters(specs);
-    const std::vector<Layer> layers = build_layers(model);
+    const Shards whole = optim::whole_parameters(specs);
+    const std::vector<model::Layer> layers = build_layers(model);
     for (std::size_t layer = 0; layer < layers.size(); ++layer) {
-        for (const ParameterSpec& used : parameters_of(layers[layer])) {
-            const auto at = std::ranges::find(specs, used.name, &ParameterSpec::name) - specs.begin();
+        for (const model::ParameterSpec& used : parameters_of(layers[layer])) {
+            const auto at = std::ranges::find(specs, used.name, &model::ParameterSpec::name) - specs.begin();
             const auto number = static_cast<std::size_t>(at);
             if (has_stage[number]) continue;
             has_stage[number] = true;
@@ -52,26 +52,26 @@ std::vector<Shards> shards_of_stages(const ModelConfig& model, const Layout& lay
     return stages;
 }
 
-std::vector<SampleVisit> every_sample(std::size_t count) {
-    std::vector<SampleVisit> visits(count);
+std::vector<plan::SampleVisit> every_sample(std::size_t count) {
+    std::vector<plan::SampleVisit> visits(count);
     for (std::size_t s = 0; s < count; ++s) visits[s].sample = s;
     return visits;
 }
 
 class Replay {
 public:
-    Replay(const Job& job, const PlanState& state, const ReplayRule& rule)
+    Replay(const setup::Job& job, const setup::PlanState& state, const ReplayRule& rule)
         : job_(job),
           state_(state),
           rule_(rule),
-          stream_(make_stream(job.config.precision.device, 1)),
-          model_(job.model, job.dtype, Place::memory, memory_for(job, state)),
+          stream_(rank::make_stream(job.config.precision.device, 1)),
+          model_(job.model, job.dtype, device::Place::memory, memory_for(job, state)),
           sampler_(job.samples.train.size(), job.config.run.seed),
-          scratch_("norm", model_.parameters().size() * bytes_for_square, Place::memory),
+          scratch_("norm", model_.parameters().size() * bytes_for_square, device::Place::memory),
           shards_(shards_of_stages(job.model, state.plan.layout, model_.parameters())) {
         for (const Shards& shards : shards_) {
             optimizers_.emplace_back(job.config.optimizer, model_.parameters(), shards, job.dtype,
-                                     Place::memory);
+                                     device::Place::memory);
         }
         initialise(stream_, model_.parameters(), add_version(), job.config.run.seed);
     }
@@ -86,14 +86,14 @@ public:
             if (is_last || (period > 0 && (step + 1) % period == 0)) evaluate();
         }
         for (std::size_t i = 0; i < model_.parameters().size(); ++i) {
-            result_.figures.parameters[model_.parameters()[i].name] = numbers_of(versions_.back()[i]);
+            result_.figures.parameters[model_.parameters()[i].name] = stage::numbers_of(versions_.back()[i]);
         }
         return std::move(result_);
     }
 
 private:
-    const ParameterTensors& add_version() {
-        return versions_.emplace_back(model_.parameters(), job_.dtype, Place::memory);
+    const model::ParameterTensors& add_version() {
+        return versions_.emplace_back(model_.parameters(), job_.dtype, device::Place::memory);
     }
 
     // How many updates the weights of a stage have seen.
@@ -105,9 +105,10 @@ private:
 
     void use_weights_of(std::size_t step) {
         for (std::size_t stage = 0; stage < shards_.size(); ++stage) {
-            const ParameterTensors& version = versions_[version_of(stage, step)];
+            const model::ParameterTensors& version = versions_[version_of(stage, step)];
             for (const auto& [parameter, box] : shards_[stage]) {
-                launch(stream_, Copy{.input = version[parameter], .output = model_.values()[parameter]});
+                launch(stream_,
+                       kernels::Copy{.input = version[parameter], .output = model_.values()[parameter]});
             }
         }
     }
@@ -117,20 +118,20 @@ private:
         const auto visits = sampler_.visits(step * job_.config.run.batch, job_.config.run.batch);
         const auto targets =
             static_cast<double>(count_targets(*job_.corpus, job_.samples.train, job_.train_rules, visits));
-        const PassOptions options{.dropout_key = RandomKey{job_.config.run.seed}.then("dropout"),
-                                  .loss_scale = 1 / targets,
-                                  .label_smoothing = job_.config.task.label_smoothing};
-        launch(stream_, Fill{.output = model_.gradients().all(), .value = 0});
+        const stage::PassOptions options{.dropout_key = RandomKey{job_.config.run.seed}.then("dropout"),
+                                         .loss_scale = 1 / targets,
+                                         .label_smoothing = job_.config.task.label_smoothing};
+        launch(stream_, kernels::Fill{.output = model_.gradients().all(), .value = 0});
         double loss = 0;
         for (const auto& part : cut_evenly(visits, static_cast<std::size_t>(state_.plan.micro_batches()))) {
-            const Batch batch = batch_of(part, job_.samples.train, job_.train_rules);
-            loss += model_.forward_backward(stream_, BatchView(batch).tokens(), options);
+            const data::Batch batch = batch_of(part, job_.samples.train, job_.train_rules);
+            loss += model_.forward_backward(stream_, rank::BatchView(batch).tokens(), options);
         }
         return loss / targets;
     }
 
-    Batch batch_of(const std::vector<SampleVisit>& visits, const std::vector<Sample>& samples,
-                   const BatchRules& rules) const {
+    data::Batch batch_of(const std::vector<plan::SampleVisit>& visits, const std::vector<data::Sample>& samples,
+                         const data::BatchRules& rules) const {
         return build_batch(
             *job_.corpus, samples, rules,
             make_micro_batch(visits, samples, job_.config.schedule.length, job_.samples.longest));
@@ -149,11 +150,11 @@ private:
         const std::vector<double> squares = squares_of_stages();
         const double norm = std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
         result_.figures.norms.push_back(norm);
-        const ParameterTensors& newest = add_version();
-        launch(stream_, Copy{.input = versions_[step].all(), .output = newest.all()});
+        const model::ParameterTensors& newest = add_version();
+        launch(stream_, kernels::Copy{.input = versions_[step].all(), .output = newest.all()});
         for (std::size_t stage = 0; stage < shards_.size(); ++stage) {
-            const double scale = clip_scale(rule_.clips_stages_alone ? std::sqrt(squares[stage]) : norm,
-                                            job_.config.optimizer.clip);
+            const double scale = optim::clip_scale(rule_.clips_stages_alone ? std::sqrt(squares[stage]) : norm,
+                                                   job_.config.optimizer.clip);
             optimizers_[stage].update(stream_, newest, model_.gradients(),
                                       learning_rate(job_.config.optimizer, step, job_.steps), scale);
             if (rule_.clips_stages_alone || stage == 0) count_update(scale < 1);
@@ -166,36 +167,36 @@ private:
     }
 
     void evaluate() {
-        launch(stream_, Copy{.input = versions_.back().all(), .output = model_.values().all()});
-        const std::vector<Sample>& samples = job_.samples.validation;
+        launch(stream_, kernels::Copy{.input = versions_.back().all(), .output = model_.values().all()});
+        const std::vector<data::Sample>& samples = job_.samples.validation;
         const std::size_t parts =
             (samples.size() + state_.micro_batch_samples - 1) / state_.micro_batch_samples;
         double loss = 0;
         double targets = 0;
         for (const auto& part : cut_evenly(every_sample(samples.size()), parts)) {
-            const Batch batch = batch_of(part, samples, job_.validation_rules);
-            loss += model_.evaluate(stream_, BatchView(batch).tokens()).loss;
+            const data::Batch batch = batch_of(part, samples, job_.validation_rules);
+            loss += model_.evaluate(stream_, rank::BatchView(batch).tokens()).loss;
             targets += static_cast<double>(batch.target_count);
         }
         result_.figures.evaluations.push_back(loss / targets);
     }
 
-    const Job& job_;
-    const PlanState& state_;
+    const setup::Job& job_;
+    const setup::PlanState& state_;
     const ReplayRule& rule_;
-    Stream stream_;
-    WholeModel model_;
-    Sampler sampler_;
-    Arena scratch_;
-    std::vector<Shards> shards_;              // per stage
-    std::vector<Optimizer> optimizers_;       // likewise
-    std::vector<ParameterTensors> versions_;  // after 0, 1, 2, ... updates
+    device::Stream stream_;
+    stage::WholeModel model_;
+    data::Sampler sampler_;
+    device::Arena scratch_;
+    std::vector<Shards> shards_;                     // per stage
+    std::vector<optim::Optimizer> optimizers_;       // likewise
+    std::vector<model::ParameterTensors> versions_;  // after 0, 1, 2, ... updates
     Replayed result_;
 };
 
 }  // namespace
 
-Replayed replay(const Setup& setup, const ReplayRule& rule) {
+Replayed replay(const setup::Setup& setup, const ReplayRule& rule) {
     return Replay(setup.job, setup.current, rule).run();
 }
 

@@ -27,6 +27,6 @@ struct Replayed {
 
 // The first weights are random. `setup` may be for any number of ranks: of its plan only the micro-batches of a
 // step and the layers of each stage matter.
-Replayed replay(const Setup& setup, const ReplayRule& rule);
+Replayed replay(const setup::Setup& setup, const ReplayRule& rule);
 
 }  // namespace trireme::equivalence

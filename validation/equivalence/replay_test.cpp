@@ -164,34 +164,34 @@ std::string options_of(const InFlight& in_flight, const char* precision) {
 class WorkInFlight : public testing::Test {
 protected:
     // As a run in the trials' folder has it.
-    RunConfig config_of(const InFlight& in_flight, const char* precision) const {
+    config::RunConfig config_of(const InFlight& in_flight, const char* precision) const {
         const app::Command command = app::parse("train " + options_of(in_flight, precision));
-        RunConfig config = std::get<app::TrainCommand>(command).config;
+        config::RunConfig config = std::get<app::TrainCommand>(command).config;
         config.data.corpus = folder_.file(config.data.corpus);
         if (!config.layout.layout.empty()) config.layout.layout = folder_.file(config.layout.layout);
         return config;
     }
 
-    static ReplayRule rule_of(const InFlight& in_flight, const RunConfig& config) {
+    static ReplayRule rule_of(const InFlight& in_flight, const config::RunConfig& config) {
         return {.delays = in_flight.delays, .clips_stages_alone = config.schedule.schedule == "pipedream"};
     }
 
-    static Replayed replayed(const RunConfig& config, const ReplayRule& rule) {
-        return replay(set_up(config, ranks_for(config)), rule);
+    static Replayed replayed(const config::RunConfig& config, const ReplayRule& rule) {
+        return replay(setup::set_up(config, setup::ranks_for(config)), rule);
     }
 
     Figures run(const InFlight& in_flight, const char* precision, std::size_t mpi) {
-        const int ranks = ranks_for(config_of(in_flight, precision));
+        const int ranks = setup::ranks_for(config_of(in_flight, precision));
         return trials_.run_steps(options_of(in_flight, precision), ranks, mpi);
     }
 
     void expect_what_the_formula_gives(const Figures& figures, const InFlight& in_flight,
                                        const char* precision) const {
-        const RunConfig config = config_of(in_flight, precision);
+        const config::RunConfig config = config_of(in_flight, precision);
         const Replayed expected = replayed(config, rule_of(in_flight, config));
         const Difference apart = difference(figures, expected.figures);
 
-        EXPECT_TRUE(keeps_bars(apart, config.precision.dtype == Precision::f64))
+        EXPECT_TRUE(keeps_bars(apart, config.precision.dtype == config::Precision::f64))
             << text_of(apart) << " from the formula's";
         if (config.optimizer.clip < 1) {
             EXPECT_GT(2 * expected.clipped, expected.updates);
@@ -239,7 +239,7 @@ TEST_P(ChosenWorkInFlight, GivesTheSameBitsUnderEveryMpiLibraryAndTwice) {
     const Figures first = run(GetParam(), in_double, 0);
 
     expect_what_the_formula_gives(first, GetParam(), in_double);
-    for (const std::size_t mpi : messages::programs_for(ranks_for(config_of(GetParam(), in_double)))) {
+    for (const std::size_t mpi : messages::programs_for(setup::ranks_for(config_of(GetParam(), in_double)))) {
         EXPECT_EQ(run(GetParam(), in_double, mpi), first) << "MPI library " << mpi;
     }
 }
@@ -262,7 +262,7 @@ protected:
     }
 
     const InFlight& in_flight_ = in_flight_named("PipeDreamOfFour");
-    const RunConfig config_ = config_of(in_flight_, in_double);
+    const config::RunConfig config_ = config_of(in_flight_, in_double);
     const ReplayRule rule_ = rule_of(in_flight_, config_);
 };
 
@@ -283,11 +283,11 @@ TEST_F(FormulaOfWorkInFlight, TellsWhoseNormClips) {
 }
 
 TEST_F(FormulaOfWorkInFlight, TellsWhetherAnEvaluationDrainsThePipeline) {
-    RunConfig drained_once = config_;
+    config::RunConfig drained_once = config_;
     drained_once.run.eval_every = 6;
-    RunConfig never_drained = config_;
+    config::RunConfig never_drained = config_;
     never_drained.run.eval_every = 12;
-    const auto losses = [&](const RunConfig& config) { return replayed(config, rule_).figures.losses; };
+    const auto losses = [&](const config::RunConfig& config) { return replayed(config, rule_).figures.losses; };
 
     const std::vector<double> once = losses(drained_once);
     const std::vector<double> never = losses(never_drained);

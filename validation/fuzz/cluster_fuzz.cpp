@@ -3,6 +3,7 @@
 #include "trireme/plan/cluster.hpp"
 
 void trireme::fuzz::cluster(std::string_view bytes) {
-    read_or_refuse([&] { return cluster_from_json(bytes, "the input"); },
-                   [](const Cluster& found) { require(!found.name.empty(), "a cluster without a name"); });
+    read_or_refuse(
+        [&] { return plan::cluster_from_json(bytes, "the input"); },
+        [](const plan::Cluster& found) { require(!found.name.empty(), "a cluster without a name"); });
 }

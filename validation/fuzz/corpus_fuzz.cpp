@@ -16,43 +16,43 @@ using namespace trireme;
 
 constexpr std::uint64_t most_rows = 64;
 
-CorpusRow row_of(RowKind kind, std::uint32_t number) {
-    CorpusRow row;
-    if (kind == RowKind::image) {
+data::CorpusRow row_of(data::RowKind kind, std::uint32_t number) {
+    data::CorpusRow row;
+    if (kind == data::RowKind::image) {
         row.pixels.assign(16, static_cast<std::uint8_t>(number));
     } else {
         row.tokens = {number, 65, 66, 257, 67, 68};
     }
     row.label = number % 2;
-    if (kind == RowKind::question)
+    if (kind == data::RowKind::question)
         row.question =
-            Question{.context_begin = 3, .answer_first = 4, .answer_last = 5, .answers = {"CD", "D"}};
+            data::Question{.context_begin = 3, .answer_first = 4, .answer_last = 5, .answers = {"CD", "D"}};
     return row;
 }
 
-std::string written(RowKind kind) {
+std::string written(data::RowKind kind) {
     const validation::ScratchFolder place;
     const std::vector<std::string> specials{"[CLS]", "[SEP]", "[MASK]"};
-    CorpusDescription description{.kind = kind,
-                                  .tokenizer = Tokenizer::bytes().with_special_tokens(specials),
-                                  .image = {},
-                                  .source = "rows",
-                                  .filter = "",
-                                  .licence = ""};
-    if (kind == RowKind::image) {
+    data::CorpusDescription description{.kind = kind,
+                                        .tokenizer = data::Tokenizer::bytes().with_special_tokens(specials),
+                                        .image = {},
+                                        .source = "rows",
+                                        .filter = "",
+                                        .licence = ""};
+    if (kind == data::RowKind::image) {
         description.tokenizer = std::nullopt;
         description.image = {.channels = 1, .height = 4, .width = 4};
     }
-    CorpusWriter writer(place.file("corpus.h5"), description);
+    data::CorpusWriter writer(place.file("corpus.h5"), description);
     for (std::uint32_t number = 0; number < 3; ++number) writer.add(row_of(kind, number));
-    const bool has_classes = kind == RowKind::image || kind == RowKind::labelled_text;
+    const bool has_classes = kind == data::RowKind::image || kind == data::RowKind::labelled_text;
     writer.finish(has_classes ? std::vector<std::string>{"one", "other"} : std::vector<std::string>{});
     return validation::read_whole(place.file("corpus.h5"));
 }
 
 const validation::ScratchFolder folder;
-const std::array<std::string, 4> corpora{written(RowKind::text), written(RowKind::labelled_text),
-                                         written(RowKind::question), written(RowKind::image)};
+const std::array<std::string, 4> corpora{written(data::RowKind::text), written(data::RowKind::labelled_text),
+                                         written(data::RowKind::question), written(data::RowKind::image)};
 
 std::string damaged(std::string_view input) {
     const auto number = [&](std::size_t i) { return std::size_t{static_cast<unsigned char>(input[i])}; };
@@ -62,23 +62,23 @@ std::string damaged(std::string_view input) {
     return bytes;
 }
 
-void read_row(const Corpus& corpus, std::uint64_t row) {
+void read_row(const data::Corpus& corpus, std::uint64_t row) {
     std::vector<std::uint32_t> tokens;
     std::vector<std::uint8_t> pixels;
     switch (corpus.info().kind) {
-        case RowKind::image:
+        case data::RowKind::image:
             corpus.read_image(row, pixels);
             corpus.label(row);
             break;
-        case RowKind::question:
+        case data::RowKind::question:
             corpus.question(row);
             corpus.read(row, tokens);
             break;
-        case RowKind::labelled_text:
+        case data::RowKind::labelled_text:
             corpus.label(row);
             corpus.read(row, tokens);
             break;
-        case RowKind::text:
+        case data::RowKind::text:
             corpus.read(row, tokens);
             break;
     }
@@ -86,7 +86,7 @@ void read_row(const Corpus& corpus, std::uint64_t row) {
 
 void open_and_read(std::string_view bytes, bool is_damaged) {
     try {
-        const Corpus corpus = Corpus::open(folder.write("input.h5", bytes));
+        const data::Corpus corpus = data::Corpus::open(folder.write("input.h5", bytes));
         for (std::uint64_t row = 0; row < std::min(corpus.info().rows, most_rows); ++row) read_row(corpus, row);
         corpus.verify();
     } catch (const ConfigError&) {

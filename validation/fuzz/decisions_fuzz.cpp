@@ -4,12 +4,12 @@
 #include "trireme/plan/decision.hpp"
 
 void trireme::fuzz::decisions(std::string_view bytes) {
-    read_or_refuse([&] { return decisions_from_jsonl(bytes, "the input"); },
-                   [](const std::vector<Decision>& found) {
+    read_or_refuse([&] { return plan::decisions_from_jsonl(bytes, "the input"); },
+                   [](const std::vector<plan::Decision>& found) {
                        std::string text;
-                       for (const Decision& decision : found) text += json_of(decision) + '\n';
+                       for (const plan::Decision& decision : found) text += json_of(decision) + '\n';
                        std::string again;
-                       for (const Decision& decision : decisions_from_jsonl(text, "again"))
+                       for (const plan::Decision& decision : plan::decisions_from_jsonl(text, "again"))
                            again += json_of(decision) + '\n';
                        require(again == text, "decisions do not come back from their text");
                    });

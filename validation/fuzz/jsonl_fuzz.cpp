@@ -6,7 +6,7 @@
 #include "trireme/data/source.hpp"
 
 void trireme::fuzz::jsonl(std::string_view bytes) {
-    SourceRow row;
+    data::SourceRow row;
 
     // The same row takes line after line, as in a file.
     for (const std::string& line : {std::string(bytes), "{\"text\": \"" + std::string(bytes) + "\"}",

@@ -3,9 +3,9 @@
 #include "trireme/plan/plan.hpp"
 
 void trireme::fuzz::layout(std::string_view bytes) {
-    read_or_refuse([&] { return layout_from_json(bytes, "the input"); },
-                   [](const Layout& found) {
-                       require(layout_from_json(json_of(found), "again") == found,
+    read_or_refuse([&] { return plan::layout_from_json(bytes, "the input"); },
+                   [](const layout::Layout& found) {
+                       require(plan::layout_from_json(plan::json_of(found), "again") == found,
                                "a layout does not come back from its text");
                    });
 }

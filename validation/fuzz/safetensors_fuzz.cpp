@@ -26,9 +26,9 @@ const std::array<std::string, 6> headers{
     R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
     R"({"a":{"dtype":"U8","shape":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[)"};
 
-void expect_tiles(const SafetensorsHeader& header, std::uint64_t data_bytes) {
+void expect_tiles(const archive::SafetensorsHeader& header, std::uint64_t data_bytes) {
     std::uint64_t end = 0;
-    for (const StoredTensor& tensor : header.tensors) {
+    for (const archive::StoredTensor& tensor : header.tensors) {
         require(tensor.begin == end && tensor.end >= end, "tensors overlap or leave a hole");
         end = tensor.end;
     }
@@ -36,19 +36,19 @@ void expect_tiles(const SafetensorsHeader& header, std::uint64_t data_bytes) {
 }
 
 // What was read can be written, and is read again as it was.
-void expect_round_trip(SafetensorsHeader header, std::uint64_t data_bytes) {
+void expect_round_trip(archive::SafetensorsHeader header, std::uint64_t data_bytes) {
     const std::string text = lay_out_safetensors(header);
     require(text.size() % 8 == 0, "a header is not padded");
-    SafetensorsHeader again = parse_safetensors_header(text, data_bytes, "again");
+    archive::SafetensorsHeader again = archive::parse_safetensors_header(text, data_bytes, "again");
     require(again.metadata == header.metadata && again.tensors.size() == header.tensors.size(),
             "a header does not come back");
     require(lay_out_safetensors(again) == text, "a header comes back as another");
 }
 
 void expect_header_or_refusal(std::string_view text, std::uint64_t data_bytes) {
-    SafetensorsHeader header;
+    archive::SafetensorsHeader header;
     try {
-        header = parse_safetensors_header(text, data_bytes, "the input");
+        header = archive::parse_safetensors_header(text, data_bytes, "the input");
     } catch (const ConfigError&) {
         return;
     }
@@ -61,7 +61,7 @@ void expect_file_or_refusal(std::string_view bytes) {
     std::uint64_t length = 0;
     try {
         const auto first = std::as_bytes(std::span(bytes)).first<8>();
-        length = safetensors_header_bytes(first, bytes.size(), "the input");
+        length = archive::safetensors_header_bytes(first, bytes.size(), "the input");
     } catch (const ConfigError&) {
         return;
     }

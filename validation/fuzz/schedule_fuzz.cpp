@@ -10,28 +10,29 @@ using namespace trireme;
 
 constexpr std::size_t longest_planned = 400;  // bytes: proving longer ones takes the time of many inputs
 
-void plan(const Phases& phases, int pipe, int micro_batches) {
-    const Grid grid{.pipe = pipe, .data = 1, .tensor = 1, .chunks = 1, .shares = {}};
+void plan_programs(const schedule::Phases& phases, int pipe, int micro_batches) {
+    const layout::Grid grid{.pipe = pipe, .data = 1, .tensor = 1, .chunks = 1, .shares = {}};
     const std::vector<std::size_t> layers(static_cast<std::size_t>(pipe), 1);
-    const PlanWish wish{.layout = grid_layout(grid, layers),
-                        .schedule = "the input",
-                        .own_programs = phases,
-                        .micro_batches = micro_batches};
-    fuzz::read_or_refuse(
-        [&] { return make_plan(wish); },
-        [](const Plan& made) { fuzz::require(!made.training.programs.empty(), "a plan without programs"); });
+    const plan::PlanWish wish{.layout = grid_layout(grid, layers),
+                              .schedule = "the input",
+                              .own_programs = phases,
+                              .micro_batches = micro_batches};
+    fuzz::read_or_refuse([&] { return make_plan(wish); },
+                         [](const plan::Plan& made) {
+                             fuzz::require(!made.training.programs.empty(), "a plan without programs");
+                         });
 }
 
 }  // namespace
 
 void trireme::fuzz::schedule(std::string_view bytes) {
-    read_or_refuse([&] { return phases_from_csv(bytes, "the input"); },
-                   [&](const Phases& found) {
-                       const Phases again = phases_from_csv(csv_of(found), "again");
+    read_or_refuse([&] { return schedule::phases_from_csv(bytes, "the input"); },
+                   [&](const schedule::Phases& found) {
+                       const schedule::Phases again = schedule::phases_from_csv(csv_of(found), "again");
                        require(again.prologue == found.prologue && again.body == found.body,
                                "a schedule does not come back from its text");
                        if (bytes.size() > longest_planned) return;
                        const int teams = static_cast<int>(found.body.size());
-                       if (teams <= 4) plan(found, teams, 2);
+                       if (teams <= 4) plan_programs(found, teams, 2);
                    });
 }

@@ -17,17 +17,17 @@ const std::array<std::string, 3> texts{
     "the oars of the trireme, the thranites' oars; it's 62 and 54 and 54",
     "def oars(banks):\n    return sum(banks)\n\n\ndef banks():\n    return 3\n",
     "\xce\xbc\xce\xb5\xcf\x84\xcf\x81\xce\xad\xcf\x89 \xce\xbc\xce\xb5"};
-const std::array<Tokenizer, 2> tokenizers{Tokenizer::bytes(), Tokenizer::trained(texts, 300)};
+const std::array<data::Tokenizer, 2> tokenizers{data::Tokenizer::bytes(), data::Tokenizer::trained(texts, 300)};
 
-void expect_round_trip(const Tokenizer& tokenizer, std::string_view text) {
+void expect_round_trip(const data::Tokenizer& tokenizer, std::string_view text) {
     require(tokenizer.decode(tokenizer.encode(text)) == text, "decode(encode(x)) is not x");
 }
 
 void expect_tokenizer_or_refusal(std::string_view serialised) {
     try {
-        const Tokenizer tokenizer = Tokenizer::from_bytes(serialised);
+        const data::Tokenizer tokenizer = data::Tokenizer::from_bytes(serialised);
         const std::string bytes = tokenizer.to_bytes();
-        require(Tokenizer::from_bytes(bytes).to_bytes() == bytes,
+        require(data::Tokenizer::from_bytes(bytes).to_bytes() == bytes,
                 "a tokenizer does not come back from its bytes");
         expect_round_trip(tokenizer, serialised);
     } catch (const ConfigError&) {
@@ -48,7 +48,7 @@ void expect_damage_to_be_seen(std::string_view input) {
 }  // namespace
 
 void trireme::fuzz::tokenizer(std::string_view input) {
-    for (const Tokenizer& tokenizer : tokenizers) expect_round_trip(tokenizer, input);
+    for (const data::Tokenizer& tokenizer : tokenizers) expect_round_trip(tokenizer, input);
     expect_tokenizer_or_refusal(input);
     expect_damage_to_be_seen(input);
 }

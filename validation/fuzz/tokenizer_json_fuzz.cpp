@@ -4,10 +4,10 @@
 #include "trireme/data/tokenizer.hpp"
 
 void trireme::fuzz::tokenizer_json(std::string_view bytes) {
-    read_or_refuse([&] { return Tokenizer::from_bytes(bytes); },
-                   [&](const Tokenizer& found) {
+    read_or_refuse([&] { return data::Tokenizer::from_bytes(bytes); },
+                   [&](const data::Tokenizer& found) {
                        const std::string text = found.to_bytes();
-                       require(Tokenizer::from_bytes(text).to_bytes() == text,
+                       require(data::Tokenizer::from_bytes(text).to_bytes() == text,
                                "a tokenizer does not come back from its bytes");
                        require(found.decode(found.encode(bytes)) == bytes, "decode(encode(x)) is not x");
                    });

@@ -46,7 +46,7 @@ public:
     }
 
 private:
-    std::optional<SharedLibrary> library_;
+    std::optional<device::SharedLibrary> library_;
     std::atomic<bool> ends_ = false;
     std::thread gpu_;  // goes on whatever its rank waits for: others may wait for what it sends
 };

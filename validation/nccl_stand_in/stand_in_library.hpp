@@ -27,7 +27,7 @@ public:
     std::vector<std::string> complaints(Leftovers leftovers = Leftovers::are_ended) const;
 
 private:
-    SharedLibrary library_{path(), "a test"};
+    device::SharedLibrary library_{path(), "a test"};
     nccl_stand_in::SettingsOf* settings_ = nullptr;
     nccl_stand_in::ComplaintsOf* complaints_ = nullptr;
     nccl_stand_in::ForgetAll* forget_all_ = nullptr;

@@ -20,7 +20,7 @@ constexpr int mhz = 1200;
     for (;;) ::sleep(1);
 }
 
-void end_by(const std::string& way, const Session& session) {
+void end_by(const std::string& way, const comm::Session& session) {
     const bool is_second = session.rank() == 1;
     if (way == "well") return;
     if (way == "together") throw ConfigError("all ranks leave together");
@@ -35,10 +35,12 @@ void end_by(const std::string& way, const Session& session) {
     wait_for_the_end();
 }
 
-void run(const std::string& library, const std::string& way, Session& session, StopSignals& signals) {
+void run(const std::string& library, const std::string& way, comm::Session& session,
+         device::StopSignals& signals) {
     const auto all = session.all_ranks("clocks", {});
     const std::string own = session.rank() == 0 ? "0000:01:00.0" : "0000:65:00.0";
-    RankGpu gpu({.rank = session.rank(), .nodes = session.nodes(), .bus_ids = gather_all(*all, own)}, library);
+    rank::RankGpu gpu({.rank = session.rank(), .nodes = session.nodes(), .bus_ids = gather_all(*all, own)},
+                      library);
     agree(*all, [&] { gpu.check_clock(mhz); });
     agree(*all, [&] { gpu.hold_clock(mhz); });
     gpu.let_go_at(&signals);
@@ -47,8 +49,8 @@ void run(const std::string& library, const std::string& way, Session& session, S
 }
 
 int run(int argc, char** argv) {
-    StopSignals signals;
-    Session session(argc, argv);
+    device::StopSignals signals;
+    comm::Session session(argc, argv);
     signals.take_back();
     try {
         run(argv[1], argv[2], session, signals);

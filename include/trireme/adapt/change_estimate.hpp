@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <optional>
 
-namespace trireme {
+namespace trireme::adapt {
 
 // Fits seconds to bytes moved by least squares: a change takes a constant and a time for each byte.
 class ChangeEstimate {
@@ -36,4 +36,4 @@ private:
     double product_ = 0;       // sum of (bytes - mean) (seconds - mean)
 };
 
-}  // namespace trireme
+}  // namespace trireme::adapt

@@ -16,44 +16,46 @@
 #include "trireme/rank/state_moves.hpp"
 #include "trireme/records/figures.hpp"
 
-namespace trireme {
+namespace trireme::adapt {
 
 // A change of plan that can be made.
 struct Choice {
-    Decision decision;
+    plan::Decision decision;
     PlanTransition transition;
     bool is_recorded = false;  // and was known before the first step
 };
 
 // The first step behind `first` where a policy looks at what was observed; `steps` if none does.
-std::size_t next_look(const PolicyConfig& policy, std::size_t first, std::size_t steps);
+std::size_t next_look(const config::PolicyConfig& policy, std::size_t first, std::size_t steps);
 
 // Collective over `control`, at a look behind `step` steps. Throws ConfigError where ranks chose unlike plans:
 // they are made from files, too, which a node may see otherwise than the others.
-void refuse_unlike_plans(Communicator& control, const std::optional<Choice>& choice, std::size_t step);
+void refuse_unlike_plans(comm::Communicator& control, const std::optional<Choice>& choice, std::size_t step);
 
 class Deciding {
 public:
     // `job`, `current` and `nodes`, which has the node of each rank, outlive it. `recorded` holds the decisions
     // of --decisions.
-    Deciding(const Job& job, const PlanState& current, PlanOrigin origin, const std::vector<int>& nodes,
-             std::vector<Decision> recorded);
+    Deciding(const setup::Job& job, const setup::PlanState& current, setup::PlanOrigin origin,
+             const std::vector<int>& nodes, std::vector<plan::Decision> recorded);
 
     // Before links are known messages are taken to cost nothing.
-    void know_links(const RankLinks& links);
+    void know_links(const layout::RankLinks& links);
 
     // Notes what a step has shown, and in `outcome` how slow ranks are. Gives what is new of them.
-    std::vector<SlownessChange> observe(StepOutcome& outcome) { return observer_.add(outcome); }
+    std::vector<policy::SlownessChange> observe(records::StepOutcome& outcome) {
+        return observer_.add(outcome);
+    }
 
     // Behind `step` steps.
-    Observation observed(std::size_t step) const { return observer_.observed(step); }
+    plan::Observation observed(std::size_t step) const { return observer_.observed(step); }
 
     // Behind `step` steps. None: the plan stays.
     std::optional<Choice> choose(std::size_t step);
     // Whether it is time to look at what was observed, and for other channels to be left out.
     bool is_look(std::size_t step) const;
     // It was made, and from here on steps are by the next plan. Completes the decision.
-    void note(Decision& decision, const PlanChange& change);
+    void note(plan::Decision& decision, const records::PlanChange& change);
 
     // The first step behind `first` where the plan may change; the end of the run if there is none.
     std::size_t next_chance(std::size_t first) const;
@@ -63,7 +65,7 @@ public:
     void refuse(const std::string& why) { complaint_ = why; }
     std::string take_complaint();  // empty: there is nothing to say
 
-    const PlanOrigin& origin() const { return origin_; }
+    const setup::PlanOrigin& origin() const { return origin_; }
 
 private:
     // Ranks that compute parts of another one's products, compared with how it was without them.
@@ -75,22 +77,22 @@ private:
         bool is_judged = false;
     };
 
-    void note_silence(const Observation& observed);
-    std::optional<Decision> wanted(const Observation& observed);
-    std::optional<Decision> take_back(const Observation& observed);
+    void note_silence(const plan::Observation& observed);
+    std::optional<plan::Decision> wanted(const plan::Observation& observed);
+    std::optional<plan::Decision> take_back(const plan::Observation& observed);
     double predict_seconds(const PlanTransition& transition) const;
-    bool repays(const Decision& decision, const PlanTransition& transition);
-    void offer_help(std::size_t step, const Observation& observed, const PlanTransition& transition);
+    bool repays(const plan::Decision& decision, const PlanTransition& transition);
+    void offer_help(std::size_t step, const plan::Observation& observed, const PlanTransition& transition);
 
-    const Job& job_;
-    const PlanState& current_;
-    PlanOrigin origin_;
+    const setup::Job& job_;
+    const setup::PlanState& current_;
+    setup::PlanOrigin origin_;
     const std::vector<int>& nodes_;
-    std::vector<Decision> recorded_;
-    Policy policy_;  // what is recorded, if something is
+    std::vector<plan::Decision> recorded_;
+    policy::Policy policy_;  // what is recorded, if something is
     Observer observer_;
     ChangeEstimate estimate_;
-    Link link_;                    // between ranks whose state moves
+    layout::Link link_;            // between ranks whose state moves
     std::optional<Help> help_;     // that there is
     std::optional<Help> offered_;  // by the last choice, which may not be followed
     bool offers_to_take_back_ = false;
@@ -99,4 +101,4 @@ private:
     std::string last_complaint_;             // that was said
 };
 
-}  // namespace trireme
+}  // namespace trireme::adapt

@@ -7,7 +7,7 @@
 #include "trireme/policy/slowness_watch.hpp"
 #include "trireme/rank/rank_trainer.hpp"
 
-namespace trireme {
+namespace trireme::adapt {
 
 class Observer {
 public:
@@ -17,19 +17,19 @@ public:
     void go_on_from(const std::vector<double>& slowness, std::size_t steady_steps);
 
     // Notes in `outcome` how slow ranks are. Gives what is new of them.
-    std::vector<SlownessChange> add(StepOutcome& outcome);
+    std::vector<policy::SlownessChange> add(records::StepOutcome& outcome);
 
     // Behind a change of plan nothing is known of what ranks take for theirs.
     void begin_plan();
 
     // When `step` steps have been made.
-    Observation observed(std::size_t step) const;
+    plan::Observation observed(std::size_t step) const;
 
 private:
-    SlownessWatch watch_;
-    double step_seconds_ = 0;       // lately
-    std::size_t steady_steps_ = 0;  // since the watch had news
-    std::vector<RankTimes> ranks_;  // likewise; empty: there was no step yet
+    policy::SlownessWatch watch_;
+    double step_seconds_ = 0;             // lately
+    std::size_t steady_steps_ = 0;        // since the watch had news
+    std::vector<plan::RankTimes> ranks_;  // likewise; empty: there was no step yet
 };
 
-}  // namespace trireme
+}  // namespace trireme::adapt

@@ -13,29 +13,30 @@
 #include "trireme/rank/watchdog.hpp"
 #include "trireme/records/figures.hpp"
 
-namespace trireme {
+namespace trireme::adapt {
 
 // The objects that are made anew for each plan of a run, and those that they are made with.
 struct RunningPlan {
-    const Job& job;
-    PlanState& current;
-    const Session& session;
-    Communicator& control;
-    Communicator& mover;  // of all ranks, for state that moves
-    Watchdog& watchdog;
-    std::optional<RankTrainer>& trainer;  // of the plan
+    const setup::Job& job;
+    setup::PlanState& current;
+    const comm::Session& session;
+    comm::Communicator& control;
+    comm::Communicator& mover;  // of all ranks, for state that moves
+    rank::Watchdog& watchdog;
+    std::optional<rank::RankTrainer>& trainer;  // of the plan
     int threads = 1;
-    GpuRoad road = {};
-    Trace* trace = nullptr;
-    Stopping* stopping = nullptr;
-    const std::vector<int>& nodes;  // of each rank
-    NodeMemory* twin = nullptr;     // for --move twins
+    rank::GpuRoad road = {};
+    device::Trace* trace = nullptr;
+    rank::Stopping* stopping = nullptr;
+    const std::vector<int>& nodes;     // of each rank
+    comm::NodeMemory* twin = nullptr;  // for --move twins
     // Collective over all ranks. Saves all of the state and returns where, for --move restart.
     std::function<std::filesystem::path()> save = {};
 };
 
 // Collective over the ranks of a node. Nothing where the way needs none.
-std::unique_ptr<NodeMemory> make_twin(MoveWay way, const Session& session, Patience patience);
+std::unique_ptr<comm::NodeMemory> make_twin(config::MoveWay way, const comm::Session& session,
+                                            device::Patience patience);
 
 // How long this rank waits for others in the groups that last, by the plan.
 void limit_patience(const RunningPlan& running);
@@ -45,6 +46,6 @@ void start_trainer(const RunningPlan& running);
 
 // Collective over all ranks, which have all settled the same steps. Frees the groups and memory of the old plan
 // except for the state, makes those of the new one, and moves the state in the way that --move says.
-PlanChange switch_to(PlanTransition& transition, const RunningPlan& running);
+records::PlanChange switch_to(PlanTransition& transition, const RunningPlan& running);
 
-}  // namespace trireme
+}  // namespace trireme::adapt

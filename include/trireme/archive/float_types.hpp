@@ -8,7 +8,7 @@
 #include "trireme/archive/safetensors.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::archive {
 
 // F64, F32, F16 and BF16 are what weights are stored in.
 bool is_float(StoredType type);
@@ -28,4 +28,4 @@ std::string shape_text(const Extents& shape) {
     return text + ")";
 }
 
-}  // namespace trireme
+}  // namespace trireme::archive

@@ -8,7 +8,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme::hdf5 {
+namespace trireme::archive::hdf5 {
 
 // HDF5 prints its error stack by itself unless told not to; ours is one sentence instead.
 void silence();
@@ -54,4 +54,4 @@ private:
     Close close_ = nullptr;
 };
 
-}  // namespace trireme::hdf5
+}  // namespace trireme::archive::hdf5

@@ -12,7 +12,7 @@
 #include "trireme/archive/hdf5.hpp"
 #include "trireme/archive/safetensors.hpp"
 
-namespace trireme::hdf5 {
+namespace trireme::archive::hdf5 {
 
 // Of type f32, f64 or u8.
 struct Array {
@@ -46,4 +46,4 @@ struct VirtualBox {
 void create_virtual_array(Id file, const std::string& name, StoredType type,
                           const std::vector<std::uint64_t>& shape, const std::vector<VirtualBox>& boxes);
 
-}  // namespace trireme::hdf5
+}  // namespace trireme::archive::hdf5

@@ -12,7 +12,7 @@
 #include "trireme/archive/hdf5.hpp"
 #include "trireme/base/sha256.hpp"
 
-namespace trireme::hdf5 {
+namespace trireme::archive::hdf5 {
 
 // Appends in whole chunks, so that each is summed and written once.
 class DatasetWriter {
@@ -67,4 +67,4 @@ private:
     std::string recorded_sha256_;
 };
 
-}  // namespace trireme::hdf5
+}  // namespace trireme::archive::hdf5

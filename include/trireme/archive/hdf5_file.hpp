@@ -10,7 +10,7 @@
 
 #include "trireme/archive/hdf5.hpp"
 
-namespace trireme::hdf5 {
+namespace trireme::archive::hdf5 {
 
 // Throws ConfigError where it is no regular file, or HDF5 cannot make sense of it: it is cut short or damaged.
 // `next` says what to do about that.
@@ -49,4 +49,4 @@ std::optional<std::string> read_text(Id object, const std::string& name);
 std::optional<std::uint64_t> read_number(Id object, const std::string& name);
 std::vector<std::uint64_t> read_numbers(Id object, const std::string& name);  // empty: likewise
 
-}  // namespace trireme::hdf5
+}  // namespace trireme::archive::hdf5

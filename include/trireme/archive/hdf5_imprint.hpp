@@ -11,7 +11,7 @@
 
 #include "trireme/archive/hdf5.hpp"
 
-namespace trireme::hdf5 {
+namespace trireme::archive::hdf5 {
 
 class Imprint {
 public:
@@ -42,4 +42,4 @@ private:
 // Throws BugError where `before` is anywhere but in such a name.
 void rename_virtual_sources(std::string& bytes, std::string_view before, std::string_view after);
 
-}  // namespace trireme::hdf5
+}  // namespace trireme::archive::hdf5

@@ -9,7 +9,7 @@
 #include "trireme/archive/hdf5.hpp"
 #include "trireme/archive/hdf5_imprint.hpp"
 
-namespace trireme::hdf5 {
+namespace trireme::archive::hdf5 {
 
 class ReservedFile {
 public:
@@ -30,4 +30,4 @@ private:
     Handle file_;
 };
 
-}  // namespace trireme::hdf5
+}  // namespace trireme::archive::hdf5

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace trireme {
+namespace trireme::archive {
 
 // The names of all that is in the folder, sorted. Throws ConfigError where it cannot be listed.
 std::vector<std::string> names_in(const std::filesystem::path& folder);
@@ -19,4 +19,4 @@ constexpr int random_name_length = 8;
 // So many hexadecimal digits, others on every call.
 std::string random_digits(int count = random_name_length);
 
-}  // namespace trireme
+}  // namespace trireme::archive

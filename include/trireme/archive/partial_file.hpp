@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 
-namespace trireme {
+namespace trireme::archive {
 
 // Owns `.NAME.partial-XXXXXXXX` in the folder of `path`, and removes it unless it was kept.
 class PartialFile {
@@ -32,4 +32,4 @@ private:
     std::uint64_t reserved_ = 0;     // bytes
 };
 
-}  // namespace trireme
+}  // namespace trireme::archive

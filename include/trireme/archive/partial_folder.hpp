@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace trireme {
+namespace trireme::archive {
 
 // What becomes of a folder of that name that holds something.
 enum class Existing { refused, replaced };
@@ -64,4 +64,4 @@ void remove_partial(const std::filesystem::path& folder) noexcept;
 // Puts a small file with these bytes into place, whole and synced. Throws as a PartialFolder does.
 void write_whole_file(const std::filesystem::path& path, std::string_view bytes);
 
-}  // namespace trireme
+}  // namespace trireme::archive

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <span>
 
-namespace trireme {
+namespace trireme::archive {
 
 // Owns the descriptor. Every error is a ConfigError that names the file: it is missing, a folder, forbidden,
 // cut short, or cannot be read.
@@ -52,4 +52,4 @@ private:
     int descriptor_ = -1;
 };
 
-}  // namespace trireme
+}  // namespace trireme::archive

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace trireme {
+namespace trireme::archive {
 
 // Types of elements, in the format's words: F64, F32, F16, BF16, I64 ... BOOL.
 enum class StoredType : std::uint8_t { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
@@ -91,4 +91,4 @@ private:
     std::unique_ptr<Storage> storage_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::archive

@@ -13,7 +13,7 @@
 #include "trireme/layout/held_state.hpp"
 #include "trireme/model/parameter.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 
 // What is kept of each element of a parameter. Of sgd the velocity is moment1.
 enum class StateField : std::uint8_t { value, moment1, moment2 };
@@ -29,16 +29,18 @@ struct CheckpointTensor {
     std::vector<std::uint64_t> shape;  // Hugging Face's
     std::size_t rows = 1;              // as kernels see it
     std::size_t columns = 0;
-    StoredType type = StoredType::f32;    // f32 or f64
-    StoredType source = StoredType::f32;  // what it was before, and becomes when it is converted
+    archive::StoredType type = archive::StoredType::f32;  // f32 or f64
+    archive::StoredType source =
+        archive::StoredType::f32;  // what it was before, and becomes when it is converted
 };
 
-CheckpointTensor checkpoint_tensor(const ParameterSpec& whole, StoredType type, StoredType source);
+CheckpointTensor checkpoint_tensor(const model::ParameterSpec& whole, archive::StoredType type,
+                                   archive::StoredType source);
 
 // One file, written by one rank.
 struct CheckpointPart {
-    std::uint64_t number = 0;           // the rank's
-    std::vector<TensorBox> boxes = {};  // of the tensors: each element of a tensor is in one part
+    std::uint64_t number = 0;                   // the rank's
+    std::vector<layout::TensorBox> boxes = {};  // of the tensors: each element of a tensor is in one part
 };
 
 struct CheckpointState {
@@ -60,4 +62,4 @@ CheckpointState state_from_json(std::string_view text, const std::string& place)
 // The state of a checkpoint, a folder step-N, without looking at its other files. Throws ConfigError.
 CheckpointState read_checkpoint_state(const std::filesystem::path& folder);
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

@@ -11,7 +11,7 @@
 #include "trireme/archive/positioned_file.hpp"
 #include "trireme/checkpoint/checkpoint_state.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 
 // Tests look on, and end the process at any of these.
 enum class SaveStage : std::uint8_t {
@@ -33,7 +33,7 @@ using BeforeStage = std::function<void(SaveStage)>;
 struct StateBox {
     std::size_t tensor = 0;
     StateField field = StateField::value;
-    Box box;
+    layout::Box box;
 
     friend bool operator==(const StateBox&, const StateBox&) = default;
 };
@@ -56,14 +56,14 @@ private:
         std::size_t block_rows = 1;  // under one sum
     };
 
-    void fill(hdf5::Id file, const CheckpointState& state);
+    void fill(archive::hdf5::Id file, const CheckpointState& state);
     std::size_t sums_of(std::size_t box) const;
 
     std::size_t part_;
     std::vector<StateBox> boxes_;
     std::vector<Place> places_;
     std::uint64_t sums_offset_ = 0;
-    hdf5::Imprint imprint_;  // made last
+    archive::hdf5::Imprint imprint_;  // made last
 };
 
 class PartWriter {
@@ -76,18 +76,18 @@ public:
                std::uint64_t updates, const BeforeStage& before = {});
 
     // The bytes of some rows of a box, which are read at once.
-    using Rows = std::function<std::span<const std::byte>(std::size_t box, Range rows)>;
+    using Rows = std::function<std::span<const std::byte>(std::size_t box, layout::Range rows)>;
     // Writes and syncs all that is in boxes_of(); any thread may do it.
     void write(const Rows& rows) const;
 
 private:
     void before(SaveStage stage) const;
-    WritableFile create(const std::filesystem::path& path, std::uint64_t updates) const;
+    archive::WritableFile create(const std::filesystem::path& path, std::uint64_t updates) const;
 
     const CheckpointState& state_;
     const PartLayout& layout_;
     BeforeStage before_;
-    WritableFile file_;
+    archive::WritableFile file_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

@@ -9,19 +9,19 @@
 #include "trireme/device/tensor.hpp"
 #include "trireme/device/wait.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 
 // A box of a tensor, or of one of its moments.
 struct StateView {
     std::string tensor;
     StateField field = StateField::value;
-    Box box;        // of the whole tensor
-    Tensor memory;  // of the box's rows and columns, perhaps with gaps between rows
+    layout::Box box;        // of the whole tensor
+    device::Tensor memory;  // of the box's rows and columns, perhaps with gaps between rows
 };
 
 // Adds what lies in `memory`, which is the box `local` of this rank's part of a parameter.
-void add_views(std::vector<StateView>& views, const ParameterSpec& spec, StateField field, const Box& local,
-               Tensor memory);
+void add_views(std::vector<StateView>& views, const model::ParameterSpec& spec, StateField field,
+               const layout::Box& local, device::Tensor memory);
 
 // Finds parts of tensors among views, none of which overlap.
 class StateViews {
@@ -29,11 +29,11 @@ public:
     explicit StateViews(std::vector<StateView> views);
 
     // Copies a box, row by row, from the views that make it up. Throws BugError where they do not.
-    void copy(const std::string& tensor, StateField field, const Box& box, std::span<std::byte> to,
-              const Patience& patience = {}) const;
+    void copy(const std::string& tensor, StateField field, const layout::Box& box, std::span<std::byte> to,
+              const device::Patience& patience = {}) const;
 
 private:
     std::vector<StateView> views_;  // sorted by tensor and field
 };
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

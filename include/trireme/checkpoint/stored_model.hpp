@@ -18,7 +18,7 @@
 #include "trireme/model/config.hpp"
 #include "trireme/model/parameter.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 
 class StoredModel {
 public:
@@ -34,7 +34,7 @@ public:
 
     const std::string& place() const;  // what was opened, for messages
     bool is_checkpoint() const;        // of ours
-    const ModelConfig& config() const;
+    const model::ModelConfig& config() const;
     const std::string& config_text() const;  // the config.json that says so
     std::uint64_t step() const;              // updates behind it; 0 of Hugging Face's
     const CheckpointState* state() const;    // of a checkpoint; none: Hugging Face's
@@ -44,33 +44,34 @@ public:
     // Whether the parameter is there, under its name or one that Hugging Face has used for it: without the
     // prefix of the base model ("wte.weight"), with gamma and beta for gains and biases of norms. Throws
     // ConfigError if it is there with another shape or in a type that holds no weights.
-    bool has(const ParameterSpec& spec) const;
+    bool has(const model::ParameterSpec& spec) const;
 
     // The type and the bytes as they are stored; in a checkpoint, as they were before they became one.
-    StoredType type_of(const ParameterSpec& spec) const;
+    archive::StoredType type_of(const model::ParameterSpec& spec) const;
     // What this rank holds of those that are there, in bytes as they are stored.
-    std::size_t stored_bytes(const std::vector<ParameterSpec>& specs) const;
+    std::size_t stored_bytes(const std::vector<model::ParameterSpec>& specs) const;
     // What this rank holds of a parameter, into `values`, which has its rows and columns. Reads no more than
     // the rows that it needs, a block at a time, and converts them. Throws ConfigError for a file that is cut
     // short or does not fit its checksums, as all below do.
-    void read(const ParameterSpec& spec, Tensor values) const;
+    void read(const model::ParameterSpec& spec, device::Tensor values) const;
     // Likewise of all that are there, in the order of the disk, by so many threads: that of a checkpoint.
-    void read(const std::vector<ParameterSpec>& specs, const ParameterTensors& values, int threads) const;
+    void read(const std::vector<model::ParameterSpec>& specs, const model::ParameterTensors& values,
+              int threads) const;
     // All of a parameter, into bytes of a floating-point type, rounded once.
-    void read(const ParameterSpec& spec, StoredType type, std::span<std::byte> bytes) const;
+    void read(const model::ParameterSpec& spec, archive::StoredType type, std::span<std::byte> bytes) const;
     // Of a checkpoint that has the tensors and the fields: likewise what the views are of; and how many updates
     // are behind their moments.
     void read(const std::vector<StateView>& views, int threads) const;
     std::uint64_t updates_behind(const std::vector<StateView>& views) const;
 
     // Every stored tensor, by name; a type is that of type_of().
-    std::vector<StoredTensor> tensors() const;
+    std::vector<archive::StoredTensor> tensors() const;
     // Reads every byte, and opens what a checkpoint has for people. Throws ConfigError where a file is cut
     // short, or something does not fit its checksum.
     void verify() const;
 
     // Names of stored tensors that none of the parameters is.
-    std::vector<std::string> unused(const std::vector<ParameterSpec>& specs) const;
+    std::vector<std::string> unused(const std::vector<model::ParameterSpec>& specs) const;
 
 private:
     friend class ReadProgress;
@@ -119,10 +120,10 @@ struct LoadReport {
 
 // Whether the parameters can be read, without reading them. Those of a head may be missing (another task is
 // being learned), others not: ConfigError.
-LoadReport check_fit(const StoredModel& stored, const std::vector<ParameterSpec>& specs);
+LoadReport check_fit(const StoredModel& stored, const std::vector<model::ParameterSpec>& specs);
 
 // Reads every parameter that is there, after check_fit().
-LoadReport load(const StoredModel& stored, const std::vector<ParameterSpec>& specs,
-                const ParameterTensors& values, int threads = 1);
+LoadReport load(const StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
+                const model::ParameterTensors& values, int threads = 1);
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

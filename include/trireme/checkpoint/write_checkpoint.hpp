@@ -21,7 +21,7 @@
 #include "trireme/checkpoint/part_writer.hpp"
 #include "trireme/model/config.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 
 // What the saves of a state have in common: made once, as HDF5 takes its time over each tensor.
 class WholeTensors {
@@ -47,7 +47,7 @@ struct ModelDescription {
 
 // The config.json of a model that is stored with these tensors; `base` is one that it began with: see
 // config_json_of().
-std::string config_text_of(const ModelConfig& model, const std::vector<CheckpointTensor>& tensors,
+std::string config_text_of(const model::ModelConfig& model, const std::vector<CheckpointTensor>& tensors,
                            const std::string& base = "");
 
 // A state of `tensors`, with what says which description they have; without parts.
@@ -71,12 +71,12 @@ std::filesystem::path complete(const std::filesystem::path& checkpoints, const C
 void keep_newest(const std::filesystem::path& checkpoints, std::size_t count, const BeforeStage& before = {});
 
 // Rows of a tensor, which are read at once.
-using TensorRows = std::function<std::span<const std::byte>(std::size_t tensor, Range rows)>;
+using TensorRows = std::function<std::span<const std::byte>(std::size_t tensor, layout::Range rows)>;
 
 // One process writes all as one part: values without moments. `existing` is what becomes of a checkpoint of
 // that step. Returns the checkpoint's path; leaves nothing behind where it throws.
 std::filesystem::path write_checkpoint(const std::filesystem::path& checkpoints, CheckpointState state,
                                        const ModelDescription& description, const TensorRows& rows,
-                                       Existing existing);
+                                       archive::Existing existing);
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

@@ -7,7 +7,7 @@
 
 #include "trireme/comm/communicator.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 // Collective over `group`. Runs `prepare` on every rank. If it throws a ConfigError on any, every rank throws
 // the one of the lowest such rank: a job that cannot start ends everywhere with the same sentence.
@@ -27,4 +27,4 @@ struct Fact {
 // the ranks that have them.
 void require_same(Communicator& group, const std::vector<Fact>& facts);
 
-}  // namespace trireme
+}  // namespace trireme::comm

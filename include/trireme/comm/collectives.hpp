@@ -10,15 +10,15 @@
 #include "trireme/device/buffer.hpp"
 #include "trireme/layout/box.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 // Bytes of scratch that sum_in_rank_order needs for one tensor.
-std::size_t sum_scratch_bytes(const Communicator& group, ConstTensor values);
+std::size_t sum_scratch_bytes(const Communicator& group, device::ConstTensor values);
 
 // Collective over `group`. values = sum over ranks of values, added in rank order: the ranks exchange pieces,
 // each adds one piece, and the sums are gathered (the bytes of a ring). `values` is a contiguous f32 or f64
 // tensor; temporaries come from `scratch`.
-void sum_in_rank_order(Communicator& group, Tensor values, Arena& scratch);
+void sum_in_rank_order(Communicator& group, device::Tensor values, device::Arena& scratch);
 
 // Collective over `group`. The values of all ranks, in rank order, on every rank; as many from each.
 std::vector<double> gather_all(Communicator& group, std::span<const double> values);
@@ -32,10 +32,11 @@ void barrier(Communicator& group);
 
 // Collective over `group`. Each rank has filled its own rows of `values` (rows, columns; contiguous); gets the
 // others'.
-void gather_rows(Communicator& group, Tensor values, const std::vector<Range>& ranges);
+void gather_rows(Communicator& group, device::Tensor values, const std::vector<layout::Range>& ranges);
 
 // Collective over `group`. The own rows of `values` = sum over ranks of those rows, added in rank order; the
 // other rows stay as they are. Temporaries come from `scratch`.
-void sum_rows(Communicator& group, Tensor values, const std::vector<Range>& ranges, Arena& scratch);
+void sum_rows(Communicator& group, device::Tensor values, const std::vector<layout::Range>& ranges,
+              device::Arena& scratch);
 
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -12,7 +12,7 @@
 #include "trireme/device/tensor.hpp"
 #include "trireme/device/wait.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 // What a group has sent, and how long its ranks stood still for it.
 struct Traffic {
@@ -49,8 +49,8 @@ public:
     virtual bool is_ghost() const { return false; }  // no values come: tensors may be ghosts
 
     // Point-to-point with `peer`. The tensor must be contiguous.
-    virtual Ticket start_send(ConstTensor tensor, int peer, Label label = 0) = 0;
-    virtual Ticket start_receive(Tensor tensor, int peer, Label label = 0) = 0;
+    virtual Ticket start_send(device::ConstTensor tensor, int peer, Label label = 0) = 0;
+    virtual Ticket start_receive(device::Tensor tensor, int peer, Label label = 0) = 0;
     // Once true, the ticket is no longer valid. Throws MessageMismatch.
     virtual bool is_done(Ticket ticket) = 0;
     // A rank whose message has come while no receive was there for it; none: there is no such message.
@@ -69,16 +69,16 @@ public:
     void reset_traffic() { traffic_ = {}; }
 
 protected:
-    explicit Communicator(Patience patience) : patience_(patience) {}
+    explicit Communicator(device::Patience patience) : patience_(patience) {}
     virtual std::string describe(Ticket ticket) const = 0;  // "a message from rank 3"
     std::string name_of(Ticket ticket) const;               // "a message from rank 3 of the data group"
     virtual void wait_for(Ticket ticket);                   // as wait(), for one message
-    const Patience& patience() const { return patience_; }
+    const device::Patience& patience() const { return patience_; }
 
     Traffic traffic_;
 
 private:
-    Patience patience_;
+    device::Patience patience_;
 };
 
 // A group of one; sending is a bug.
@@ -88,4 +88,4 @@ std::unique_ptr<Communicator> single_rank(std::string name);
 // walks with ghost tensors.
 std::unique_ptr<Communicator> ghost_group(std::string name, int rank, int size);
 
-}  // namespace trireme
+}  // namespace trireme::comm

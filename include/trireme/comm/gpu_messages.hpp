@@ -10,7 +10,7 @@
 #include "trireme/comm/postman.hpp"
 #include "trireme/device/gpu.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 // What of a rank decides that.
 struct GpuAddress {
@@ -30,14 +30,14 @@ struct GpuMessages {
 GpuMessages choose_gpu_messages(const std::vector<GpuAddress>& ranks);
 
 // Collective over `group`: the same on all ranks.
-GpuMessages choose_gpu_messages(Communicator& group, const std::string& host, const GpuFacts& gpu,
+GpuMessages choose_gpu_messages(Communicator& group, const std::string& host, const device::GpuFacts& gpu,
                                 const NcclSearch& nccl);
 
 // For ranks that share a GPU, or whose GPUs no library connects.
 // The same group for tensors of the GPU, too: these travel by way of the machine's memory. What `queue` was
 // given before a send is in it, and what it is given after a receive sees what came. The queue and the postman
 // outlive the group.
-std::unique_ptr<Communicator> staged_group(std::unique_ptr<Communicator> ranks, GpuQueue& queue,
-                                           Postman& postman, Patience patience);
+std::unique_ptr<Communicator> staged_group(std::unique_ptr<Communicator> ranks, device::GpuQueue& queue,
+                                           Postman& postman, device::Patience patience);
 
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -10,7 +10,7 @@
 #include "trireme/comm/postman.hpp"
 #include "trireme/device/gpu.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 // NVIDIA's library that carries messages from GPU to GPU, looked for when the program runs.
 class NcclLibrary;  // src/comm/nccl/library.hpp
@@ -36,7 +36,7 @@ struct NcclWiring {
     std::unique_ptr<Communicator> ranks;         // the group that gets another way for the GPU's tensors
     std::unique_ptr<Communicator> signals;  // the same ranks again: they tell each other that they are ready
     std::vector<RankPair> pairs;            // that send each other tensors of the GPU; the same on all ranks
-    GpuQueue& queue;                        // outlives the group, as does
+    device::GpuQueue& queue;                // outlives the group, as does
     Postman& postman;
 };
 
@@ -45,6 +45,6 @@ struct NcclWiring {
 // a receive is done sees what came. Throws ResourceError where NCCL fails or a channel does not open in time,
 // and later from any call, naming both ranks; all channels are given up then. While messages are in flight,
 // ranks do not take or give back memory of the GPU: to CUDA that is to wait for all that it does.
-std::unique_ptr<Communicator> nccl_group(NcclWiring wiring, Patience patience);
+std::unique_ptr<Communicator> nccl_group(NcclWiring wiring, device::Patience patience);
 
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -6,7 +6,7 @@
 
 #include "trireme/comm/communicator.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 // Memory that the ranks of a node share. Session makes it.
 class NodeMemory {
@@ -43,4 +43,4 @@ private:
     void* data_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::comm

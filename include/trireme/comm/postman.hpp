@@ -5,7 +5,7 @@
 #include <functional>
 #include <list>
 
-namespace trireme {
+namespace trireme::comm {
 
 // One for all groups of a rank, which outlives them. Whatever the rank waits for, in whatever group, the
 // messages of all others go on, where its Patience says `meanwhile`: another rank may wait for one of them
@@ -58,4 +58,4 @@ private:
     int exceptions_ = std::uncaught_exceptions();
 };
 
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -9,7 +9,7 @@
 #include "trireme/comm/communicator.hpp"
 #include "trireme/comm/node_memory.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 // One per process, made first in main() and destroyed last. One thread, the one that made it, may communicate.
 // Where MPI has been started before, it is left running, too.
@@ -17,7 +17,7 @@ class Session {
 public:
     // Throws ResourceError, which names the ranks that are missing, where some have not come this far within
     // `stall_seconds`.
-    Session(int& argc, char**& argv, double stall_seconds = Patience{}.stall_seconds);
+    Session(int& argc, char**& argv, double stall_seconds = device::Patience{}.stall_seconds);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
@@ -32,15 +32,15 @@ public:
 
     // Collective over all ranks. A group of all ranks with message order of its own. `patience` limits the wait
     // for ranks that do not call it, too, here and below.
-    std::unique_ptr<Communicator> all_ranks(std::string name, Patience patience) const;
+    std::unique_ptr<Communicator> all_ranks(std::string name, device::Patience patience) const;
 
     // Collective over `ranks` alone (of the job, distinct, in any order, this one among them); groups are made
     // in one order on every rank. Rank r of the group is ranks[r].
     std::unique_ptr<Communicator> group_of(const std::vector<int>& ranks, std::string name,
-                                           Patience patience) const;
+                                           device::Patience patience) const;
 
     // Collective over `ranks`, likewise, all of one node. There is none of it yet.
-    std::unique_ptr<NodeMemory> node_memory(const std::vector<int>& ranks, Patience patience) const;
+    std::unique_ptr<NodeMemory> node_memory(const std::vector<int>& ranks, device::Patience patience) const;
 
     // In a simulation alone.
     std::shared_ptr<const BlankMemory> blank_memory(std::size_t bytes) const;
@@ -61,4 +61,4 @@ private:
     bool has_started_ = false;
 };
 
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -7,7 +7,7 @@
 
 #include "trireme/comm/communicator.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 // The same `width` numbers of every rank, in rank order: sums over them have the same bits on all ranks.
 class Gathered {
@@ -51,4 +51,4 @@ private:
     std::deque<Round> rounds_;  // posted and not taken
 };
 
-}  // namespace trireme
+}  // namespace trireme::comm

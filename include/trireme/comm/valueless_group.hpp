@@ -11,7 +11,7 @@
 #include "trireme/comm/node_memory.hpp"
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 // `group`, for tensors of which only the shapes are known: their messages come from `memory` and go there. A
 // message longer than that is a ConfigError.
@@ -26,7 +26,8 @@ std::unique_ptr<Communicator> around_ring_without_values(std::unique_ptr<Communi
 // Collective over `group`, in a simulation alone: rank 0's, for all to hold. The others give none.
 template <class T>
 std::shared_ptr<T> shared_by_first(Communicator& group, std::shared_ptr<T> of_first) {
-    if (!time_is_simulated()) throw BugError("ranks were to share memory, and each has its own process");
+    if (!device::time_is_simulated())
+        throw BugError("ranks were to share memory, and each has its own process");
     const bool is_first = group.rank() == 0;
     const auto address = reinterpret_cast<std::uintptr_t>(&of_first);
     const std::string told = gather_all(group, is_first ? std::to_string(address) : "").front();
@@ -35,4 +36,4 @@ std::shared_ptr<T> shared_by_first(Communicator& group, std::shared_ptr<T> of_fi
     return own;
 }
 
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -20,12 +20,12 @@
 #include "trireme/plan/recompute.hpp"
 #include "trireme/schedule/predict.hpp"
 
-namespace trireme {
+namespace trireme::config {
 
 struct DataConfig {
     std::string corpus;
     std::size_t max_length = 0;  // 0: the model's positions
-    LongRows long_rows = LongRows::split;
+    data::LongRows long_rows = data::LongRows::split;
     double validation_share = 0.02;
     double epochs = 0;         // 0: --steps decides
     bool document_end = true;  // --document-end eos | none
@@ -58,14 +58,14 @@ struct LayoutConfig {
     std::uint64_t memory_limit = 0;     // bytes of a rank; 0: none
     bool sequence_parallel = false;
     bool shard_optimizer = true;
-    std::vector<Recompute> recompute = {Recompute::none};  // of all stages, or of each
+    std::vector<plan::Recompute> recompute = {plan::Recompute::none};  // of all stages, or of each
 };
 
 struct ScheduleConfig {
     std::string schedule = "1f1b";  // a name or a file of programs
     int chunks = 1;                 // stages of a rank; zb-v has 2
     std::size_t microbatches = 1;   // of a step, per replica of a grid, or in all for a layout file
-    LengthPolicy length = LengthPolicy::pad;
+    plan::LengthPolicy length = plan::LengthPolicy::pad;
 };
 
 // How ghosts are charged for a pass: kernel by kernel, or, like an earlier one, as a whole, as many ranks are.
@@ -79,7 +79,7 @@ struct CostConfig {
     std::string cluster = {};                // of a simulated run, a file: see plan/cluster.hpp; empty: none
     NetworkKind network = NetworkKind::described;
     Charging charging = Charging::automatic;
-    std::vector<StageCost> stages = {};  // of all, or of each; none: by the profile, or equal
+    std::vector<schedule::StageCost> stages = {};  // of all, or of each; none: by the profile, or equal
 };
 
 // ghost: shapes and costs alone, in simulated time. automatic: what all ranks have.
@@ -112,7 +112,7 @@ struct RunOptions {
     double time_limit = 0;      // seconds, before which it stops with a checkpoint; 0: none
     OnNan on_nan = OnNan::stop;
     int gpu_clock = 0;  // MHz of each rank's GPU while it runs; 0: as it is
-    TracedSteps trace;
+    device::TracedSteps trace;
     bool dry_run = false;
     bool quiet = false;
     bool verbose = false;
@@ -123,7 +123,7 @@ struct RunConfig {
     DataConfig data;
     ModelChoice model;
     TaskConfig task;
-    OptimizerConfig optimizer;
+    optim::OptimizerConfig optimizer;
     LayoutConfig layout;
     ScheduleConfig schedule;
     PolicyConfig policy;
@@ -145,4 +145,4 @@ struct EvaluateConfig {
     std::string output;            // a JSON file for the figures; empty: none
 };
 
-}  // namespace trireme
+}  // namespace trireme::config

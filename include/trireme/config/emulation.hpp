@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace trireme {
+namespace trireme::config {
 
 // A rank that is named, all of them in turn, one that is drawn by lot, or whom a file names.
 enum class SlowChoice : std::uint8_t { named, turn, random, trace };
@@ -35,4 +35,4 @@ struct EmulationConfig {
     std::vector<SlowRank> slow;
 };
 
-}  // namespace trireme
+}  // namespace trireme::config

@@ -10,7 +10,7 @@
 #include "trireme/model/channel_choice.hpp"
 #include "trireme/model/resizing.hpp"
 
-namespace trireme {
+namespace trireme::config {
 
 // How the state gets from one plan to the next.
 //   stop      all of it between two steps
@@ -36,10 +36,10 @@ inline constexpr NamedValue<StragglerPolicy> straggler_policies[] = {
      "exact: re-shard in proportion to the speed of the ranks: tensor shares, micro-batches per replica, and "
      "layers per stage"}};
 
-inline constexpr NamedValue<ChannelPolicy> channel_policies[] = {
-    {"priority", ChannelPolicy::priority, "those whose weights have changed most"},
-    {"random", ChannelPolicy::random, "those drawn anew at each decision"},
-    {"window", ChannelPolicy::window, "contiguous ones whose weights have changed most together"}};
+inline constexpr NamedValue<model::ChannelPolicy> channel_policies[] = {
+    {"priority", model::ChannelPolicy::priority, "those whose weights have changed most"},
+    {"random", model::ChannelPolicy::random, "those drawn anew at each decision"},
+    {"window", model::ChannelPolicy::window, "contiguous ones whose weights have changed most together"}};
 
 inline bool may_leave_out(StragglerPolicy policy) {
     return policy == StragglerPolicy::resize || policy == StragglerPolicy::semi;
@@ -48,8 +48,8 @@ inline bool may_leave_out(StragglerPolicy policy) {
 // What slow ranks leave out.
 struct ResizeConfig {
     double limit = 0.9;  // of a product
-    ChannelPolicy select = ChannelPolicy::priority;
-    Filling fill = Filling::zero;
+    model::ChannelPolicy select = model::ChannelPolicy::priority;
+    model::Filling fill = model::Filling::zero;
     bool by_variation = false;  // layers that vary more leave out less
     bool decays_all = true;     // weights that were left out decay like the others
 };
@@ -60,8 +60,8 @@ struct PolicyConfig {
     MoveWay move = MoveWay::stop;
     StragglerPolicy straggler = StragglerPolicy::off;
     ResizeConfig resize = {};
-    Spread spread = Spread::tree;  // how a slow rank speaks to its helpers
-    double semi_slack = 0.03;      // of the shortest step: so much longer may one be in which less is left out
+    layout::Spread spread = layout::Spread::tree;  // how a slow rank speaks to its helpers
+    double semi_slack = 0.03;  // of the shortest step: so much longer may one be in which less is left out
     std::size_t bridge = 0;  // steps that a rank is slow before it gets smaller shares; others help until then
     std::size_t look_every = 10;  // steps between two looks at what was observed
     std::size_t horizon = 0;      // steps in which a change has to repay; 0: all that are left
@@ -83,4 +83,4 @@ inline bool needs_links(const PolicyConfig& policy) {
     return may_migrate(policy) || policy.straggler == StragglerPolicy::uneven;
 }
 
-}  // namespace trireme
+}  // namespace trireme::config

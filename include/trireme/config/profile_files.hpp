@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-namespace trireme {
+namespace trireme::config {
 
 // The first and the last of ranks that follow each other.
 struct RankSpan {
@@ -27,4 +27,4 @@ struct ProfileFile {
 std::string text_of(const ProfileFile& file);
 std::string text_of(const RankSpan& ranks);  // "3", "0-3"
 
-}  // namespace trireme
+}  // namespace trireme::config

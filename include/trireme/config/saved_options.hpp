@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace trireme {
+namespace trireme::config {
 
 struct OptionValue {
     std::string name;   // "batch"
@@ -25,4 +25,4 @@ struct ResumedOptions {
     std::string layout = {};           // the layout chosen anew, in words; empty: the saved or the given one
 };
 
-}  // namespace trireme
+}  // namespace trireme::config

@@ -9,7 +9,7 @@
 #include "trireme/data/sample_index.hpp"
 #include "trireme/plan/micro_batch.hpp"
 
-namespace trireme {
+namespace trireme::data {
 
 // Rows [begin, begin + length) are one sample; rows in no span are padding.
 struct TokenSpan {
@@ -49,15 +49,15 @@ struct Batch {
 };
 
 // Decides the padded length of each micro-batch. `longest` is what `fixed` pads to.
-MicroBatch make_micro_batch(std::vector<SampleVisit> visits, std::span<const Sample> samples,
-                            LengthPolicy policy, std::size_t longest);
+plan::MicroBatch make_micro_batch(std::vector<plan::SampleVisit> visits, std::span<const Sample> samples,
+                                  plan::LengthPolicy policy, std::size_t longest);
 
 // Reads the rows that a micro-batch names.
 Batch build_batch(const Corpus& corpus, std::span<const Sample> samples, const BatchRules& rules,
-                  const MicroBatch& micro_batch);
+                  const plan::MicroBatch& micro_batch);
 
 // Terms of the loss in a list of visits; nothing of the rows is read but the places of questions.
 std::size_t count_targets(const Corpus& corpus, std::span<const Sample> samples, const BatchRules& rules,
-                          std::span<const SampleVisit> visits);
+                          std::span<const plan::SampleVisit> visits);
 
-}  // namespace trireme
+}  // namespace trireme::data

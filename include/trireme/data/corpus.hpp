@@ -23,7 +23,7 @@
 #include "trireme/data/corpus_info.hpp"
 #include "trireme/data/tokenizer.hpp"
 
-namespace trireme {
+namespace trireme::data {
 
 // A corpus opened read-only, one per rank: offsets, labels and places are held in memory, of tokens, pixels and
 // answers only the rows asked for are read. Every error is a ConfigError that names the file and what to do.
@@ -71,4 +71,4 @@ private:
     std::unique_ptr<Storage> storage_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace trireme {
+namespace trireme::data {
 
 // What a row is.
 //   text            tokens
@@ -60,4 +60,4 @@ struct CorpusInfo {
     std::string checksum;  // SHA-256 over everything above but the path, and the sums of all datasets
 };
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -10,7 +10,7 @@
 #include "trireme/data/corpus_info.hpp"
 #include "trireme/data/tokenizer.hpp"
 
-namespace trireme {
+namespace trireme::data {
 
 // What a corpus is made with, known before its first row.
 struct CorpusDescription {
@@ -54,4 +54,4 @@ private:
     std::unique_ptr<Storage> storage_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::data

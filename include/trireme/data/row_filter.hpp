@@ -7,7 +7,7 @@
 
 #include "trireme/data/source_row.hpp"
 
-namespace trireme {
+namespace trireme::data {
 
 // The rows a user wants: conditions joined by '&', all of which must hold. `field~text`: the field contains the
 // text; `field=text`: it is the text. Fields are found as SourceRow::find() does.
@@ -43,4 +43,4 @@ private:
     std::uint64_t kept_ = 0;
 };
 
-}  // namespace trireme
+}  // namespace trireme::data

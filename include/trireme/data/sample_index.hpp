@@ -11,7 +11,7 @@
 #include "trireme/data/corpus.hpp"
 #include "trireme/plan/micro_batch.hpp"
 
-namespace trireme {
+namespace trireme::data {
 
 // What happens to a row longer than the limit: cut into consecutive samples, cut off, left out, or an error.
 // Questions and labelled texts make one sample each: for them `split` is `truncate`, and a question whose
@@ -61,8 +61,8 @@ class Sampler {
 public:
     Sampler(std::uint64_t samples, std::uint64_t seed);  // samples > 0
 
-    SampleVisit visit(std::uint64_t ordinal) const;
-    std::vector<SampleVisit> visits(std::uint64_t first_ordinal, std::size_t count) const;
+    plan::SampleVisit visit(std::uint64_t ordinal) const;
+    std::vector<plan::SampleVisit> visits(std::uint64_t first_ordinal, std::size_t count) const;
 
 private:
     std::uint64_t permuted(std::uint64_t epoch, std::uint64_t position) const;
@@ -72,4 +72,4 @@ private:
     int half_bits_;  // the permutation works on 2 * half_bits_ bits
 };
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -12,7 +12,7 @@
 #include "trireme/data/corpus_info.hpp"
 #include "trireme/data/source_row.hpp"
 
-namespace trireme {
+namespace trireme::data {
 
 // What a file holds.
 //   automatic   told by each file's name and first bytes: .jsonl and .ndjson hold JSON lines, .txt and .md
@@ -78,4 +78,4 @@ private:
     std::unique_ptr<State> state_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace trireme {
+namespace trireme::data {
 
 // A question of a SQuAD file and the context that answers it.
 struct SourceQuestion {
@@ -59,4 +59,4 @@ struct SourceRow {
 // whole function first), `text`. Strings must be UTF-8, as JSON demands; plain text may be any bytes.
 void parse_json_row(std::string_view line, SourceRow& row);
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace trireme {
+namespace trireme::data {
 
 // Every tokenizer here is a byte-level BPE (raw bytes: one without merges) and keeps one promise: for any bytes
 // x, UTF-8 or not, decode(encode(x)) == x. A copy shares the tables, which never change: any number of threads
@@ -76,4 +76,4 @@ private:
 // Tokenizer::trained.)
 Tokenizer tokenizer_from_option(const std::string& option);
 
-}  // namespace trireme
+}  // namespace trireme::data

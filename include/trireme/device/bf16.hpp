@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace trireme {
+namespace trireme::device {
 
 struct Bf16 {
     std::uint16_t bits = 0;
@@ -22,4 +22,4 @@ private:
     }
 };
 
-}  // namespace trireme
+}  // namespace trireme::device

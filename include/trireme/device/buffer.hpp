@@ -7,7 +7,7 @@
 #include "trireme/device/tensor.hpp"
 #include "trireme/device/wait.hpp"
 
-namespace trireme {
+namespace trireme::device {
 
 // Owns zeroed, aligned memory. Pages of the machine's cost nothing until they are touched.
 class Buffer {
@@ -72,4 +72,4 @@ void copy_rows(ConstTensor from, Tensor to, const Patience& patience = {});
 // in one place; of the GPU's, behind all that this process has given it to do. Nothing is done to ghosts.
 void sum_in_order(Tensor own, std::size_t self, ConstTensor others);
 
-}  // namespace trireme
+}  // namespace trireme::device

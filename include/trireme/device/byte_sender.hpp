@@ -7,7 +7,7 @@
 
 #include "trireme/device/gpu.hpp"
 
-namespace trireme {
+namespace trireme::device {
 
 class ByteSender {
 public:
@@ -28,4 +28,4 @@ private:
     std::shared_ptr<Pool> pool_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::device

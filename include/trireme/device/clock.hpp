@@ -2,7 +2,7 @@
 // program that it runs.
 #pragma once
 
-namespace trireme {
+namespace trireme::device {
 
 double now_seconds();
 
@@ -16,4 +16,4 @@ void spend_seconds(double seconds);
 // Takes so many seconds in which the device does nothing.
 void rest_seconds(double seconds);
 
-}  // namespace trireme
+}  // namespace trireme::device

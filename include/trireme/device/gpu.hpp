@@ -10,7 +10,7 @@
 #include "trireme/device/tensor.hpp"
 #include "trireme/device/wait.hpp"
 
-namespace trireme {
+namespace trireme::device {
 
 struct GpuFacts {
     int number = 0;
@@ -124,4 +124,4 @@ void start_kernel(GpuQueue& queue, const GpuGrid& grid, const void* kernel, void
 // tensor cores, of f32 without rounding to shorter numbers. None: no sheet of that GPU is known here.
 std::optional<double> dense_rate_of(const std::string& gpu, DType dtype);
 
-}  // namespace trireme
+}  // namespace trireme::device

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace trireme {
+namespace trireme::device {
 
 // What is not told is none, never 0.
 struct GpuReading {
@@ -81,4 +81,4 @@ struct GpuMeterSearch {
 GpuMeterSearch find_gpu_meter(const std::string& bus_id,
                               const std::string& library = GpuMeter::standard_library);
 
-}  // namespace trireme
+}  // namespace trireme::device

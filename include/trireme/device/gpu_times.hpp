@@ -6,7 +6,7 @@
 #include "trireme/device/gpu.hpp"
 #include "trireme/device/stream.hpp"
 
-namespace trireme {
+namespace trireme::device {
 
 // Of the kernels of one queue, which outlives it. Marks lie between kernels, and before those that find the GPU
 // idle: what it waited for is no kernel's time.
@@ -43,4 +43,4 @@ private:
     std::vector<Lap> laps_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::device

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace trireme {
+namespace trireme::device {
 
 // The machine below a rank, as the system tells.
 std::size_t peak_resident_bytes();  // of this process since it began (VmHWM); 0 where the system does not tell
@@ -32,4 +32,4 @@ struct UsableMemory {
 // less than the node has. Empty where the system does not say. `root` is the folder that has /proc and /sys.
 std::vector<UsableMemory> usable_memory(const std::filesystem::path& root = "/");
 
-}  // namespace trireme
+}  // namespace trireme::device

@@ -8,7 +8,7 @@
 
 #include "trireme/device/stream.hpp"
 
-namespace trireme {
+namespace trireme::device {
 
 struct ClockState {
     double mhz = 0;
@@ -32,4 +32,4 @@ void set_clock(std::size_t state, Stream& stream);
 // What the device has consumed since some moment in the past; none: nothing measures it.
 std::optional<double> consumed_joules();
 
-}  // namespace trireme
+}  // namespace trireme::device

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace trireme {
+namespace trireme::device {
 
 class SharedLibrary {
 public:
@@ -28,4 +28,4 @@ private:
     std::string name_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::device

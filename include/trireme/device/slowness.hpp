@@ -1,7 +1,7 @@
 // A device that is slower than the machine makes it, so that people can try what slow ones do.
 #pragma once
 
-namespace trireme {
+namespace trireme::device {
 
 struct Cost;
 
@@ -39,4 +39,4 @@ private:
     double owed_ = 0;
 };
 
-}  // namespace trireme
+}  // namespace trireme::device

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-namespace trireme {
+namespace trireme::device {
 
 // One in a process, made before any other thread that the program starts.
 //
@@ -59,4 +59,4 @@ private:
     std::list<std::function<void()>>::iterator call_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::device

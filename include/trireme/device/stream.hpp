@@ -13,15 +13,19 @@
 #include "trireme/device/slowness.hpp"
 #include "trireme/device/tensor.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
+class GpuWork;
+class ValueCheck;
+}  // namespace trireme::kernels
+
+namespace trireme::device {
 
 struct ReferenceStream {};  // plain loops: the oracle
 struct CpuStream {
     int threads = 1;
 };
-class GpuWork;
 struct CudaStream {
-    std::shared_ptr<GpuWork> work;  // that copies of this share; never null
+    std::shared_ptr<kernels::GpuWork> work;  // that copies of this share; never null
 };
 struct GhostStream {};  // shapes and costs, no arithmetic; never follows an address
 
@@ -84,7 +88,6 @@ struct ProductWork {
 
 class GpuTimes;
 class Trace;
-class ValueCheck;
 
 struct Stream {
     std::variant<ReferenceStream, CpuStream, CudaStream, GhostStream> backend;
@@ -95,8 +98,8 @@ struct Stream {
     KernelSeconds seconds_of = {};  // of a simulated device; none: kernels take what they take
     double clock = 1;               // of the device, as a share of its highest
     Slowness slowness = {};
-    Trace* trace = nullptr;       // notes kernels, but for a GPU's; null: no trace shows them
-    ValueCheck* check = nullptr;  // sees what kernels read and write; null: no check
+    Trace* trace = nullptr;                // notes kernels, but for a GPU's; null: no trace shows them
+    kernels::ValueCheck* check = nullptr;  // sees what kernels read and write; null: no check
 
     Place place() const;  // of the tensors that its kernels are given
     bool is_on_gpu() const { return std::holds_alternative<CudaStream>(backend); }
@@ -106,4 +109,4 @@ struct Stream {
     bool is_ghost() const { return std::holds_alternative<GhostStream>(backend); }
 };
 
-}  // namespace trireme
+}  // namespace trireme::device

@@ -11,7 +11,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/device/bf16.hpp"
 
-namespace trireme {
+namespace trireme::device {
 
 // Memory of the machine or of its GPU; or addresses that are only counted, for the ghost backend, which never
 // follows them.
@@ -139,4 +139,4 @@ void visit_float(DType dtype, Use&& use) {
     throw BugError(cat("a floating-point tensor was expected, got ", name_of(dtype)));
 }
 
-}  // namespace trireme
+}  // namespace trireme::device

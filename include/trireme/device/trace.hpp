@@ -13,7 +13,7 @@
 
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::device {
 
 // Where an event is shown: those of a lane come one after the other.
 enum class TraceLane : std::uint8_t {
@@ -120,4 +120,4 @@ private:
 // The same job, which another thread may do later, as an event of the step in which it is given.
 std::function<void()> traced(Trace* trace, TraceLane lane, const char* name, std::function<void()> job);
 
-}  // namespace trireme
+}  // namespace trireme::device

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-namespace trireme {
+namespace trireme::device {
 
 // Who is told of stalls, and may throw; otherwise a wait goes on.
 struct Lookout {
@@ -18,7 +18,7 @@ struct Lookout {
 struct Patience {
     double stall_seconds = 60;     // then something is broken: ResourceError, or what the lookout makes of it
     bool stall_is_answer = false;  // the one who waits goes on without what did not come
-    const Lookout* lookout = nullptr;  // outlives whoever has this patience, as does
+    const Lookout* lookout = nullptr;                  // outlives whoever has this patience, as does
     const std::function<void()>* meanwhile = nullptr;  // what is done again and again while waiting
 };
 
@@ -28,4 +28,4 @@ struct Patience {
 void wait_until(const std::function<bool()>& is_ready, const Patience& patience,
                 const std::function<std::string()>& what);
 
-}  // namespace trireme
+}  // namespace trireme::device

@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-namespace trireme {
+namespace trireme::device {
 
 // Does what it is given in order, one thing after the other. A job calls neither MPI nor HDF5, and is given
 // back all that it throws. In a simulation, which knows no threads, a job is done when it is given.
@@ -34,4 +34,4 @@ private:
     std::unique_ptr<Shared> shared_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::device

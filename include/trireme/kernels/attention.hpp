@@ -10,7 +10,7 @@
 #include "trireme/device/tensor.hpp"
 #include "trireme/kernels/launch.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 // Rows [begin, begin + length) attend to each other. Rows in no segment are padding: their results are zeros.
 struct Segment {
@@ -43,40 +43,40 @@ struct AttentionShape {
 
 // Query head h reads key and value group h * groups / heads. Views may be column ranges of one fused tensor.
 struct Attention {
-    ConstTensor query;  // (rows, heads * head size)
-    ConstTensor key;    // (rows, groups * head size)
-    ConstTensor value;  // (rows, groups * head size)
-    Tensor output;      // (rows, heads * head size)
-    Tensor log_sum;     // (rows, heads): log of the sum of exp(scores), kept for the backward pass
+    device::ConstTensor query;  // (rows, heads * head size)
+    device::ConstTensor key;    // (rows, groups * head size)
+    device::ConstTensor value;  // (rows, groups * head size)
+    device::Tensor output;      // (rows, heads * head size)
+    device::Tensor log_sum;     // (rows, heads): log of the sum of exp(scores), kept for the backward pass
     AttentionShape shape;
 
     void check() const;
-    Cost cost() const;
+    device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
 struct AttentionBackward {
-    ConstTensor query;        // (rows, heads * head size)
-    ConstTensor key;          // (rows, groups * head size)
-    ConstTensor value;        // (rows, groups * head size)
-    ConstTensor output;       // (rows, heads * head size), of the forward pass
-    ConstTensor log_sum;      // (rows, heads), of the forward pass
-    ConstTensor grad_output;  // (rows, heads * head size)
-    Tensor grad_query;        // (rows, heads * head size)
-    Tensor grad_key;          // (rows, groups * head size)
-    Tensor grad_value;        // (rows, groups * head size)
+    device::ConstTensor query;        // (rows, heads * head size)
+    device::ConstTensor key;          // (rows, groups * head size)
+    device::ConstTensor value;        // (rows, groups * head size)
+    device::ConstTensor output;       // (rows, heads * head size), of the forward pass
+    device::ConstTensor log_sum;      // (rows, heads), of the forward pass
+    device::ConstTensor grad_output;  // (rows, heads * head size)
+    device::Tensor grad_query;        // (rows, heads * head size)
+    device::Tensor grad_key;          // (rows, groups * head size)
+    device::Tensor grad_value;        // (rows, groups * head size)
     AttentionShape shape;
 
     void check() const;
-    Cost cost() const;
+    device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
-void run(ReferenceStream& stream, const Attention& op);
-void run(ReferenceStream& stream, const AttentionBackward& op);
-void run(CpuStream& stream, const Attention& op);
-void run(CpuStream& stream, const AttentionBackward& op);
-void run(CudaStream& stream, const Attention& op);
-void run(CudaStream& stream, const AttentionBackward& op);
+void run(device::ReferenceStream& stream, const Attention& op);
+void run(device::ReferenceStream& stream, const AttentionBackward& op);
+void run(device::CpuStream& stream, const Attention& op);
+void run(device::CpuStream& stream, const AttentionBackward& op);
+void run(device::CudaStream& stream, const Attention& op);
+void run(device::CudaStream& stream, const AttentionBackward& op);
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -5,7 +5,7 @@
 #include "trireme/device/tensor.hpp"
 #include "trireme/kernels/launch.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 inline constexpr std::int32_t no_target = -1;  // a row whose prediction does not count
 
@@ -13,20 +13,21 @@ inline constexpr std::int32_t no_target = -1;  // a row whose prediction does no
 // 0 where there is no target. (Szegedy et al., 2016, section 7)
 // If `gradient_scale` is not 0, the logits are overwritten with gradient_scale * d losses[r] / d logits[r].
 struct CrossEntropy {
-    Tensor logits;        // (rows, vocabulary); in: logits, out: gradients
-    ConstTensor targets;  // (rows) i32
-    Tensor losses;        // (rows) f64
-    Tensor choices = {};  // (rows) i32, or absent: the column of the largest logit, the first of equal ones
+    device::Tensor logits;        // (rows, vocabulary); in: logits, out: gradients
+    device::ConstTensor targets;  // (rows) i32
+    device::Tensor losses;        // (rows) f64
+    device::Tensor choices =
+        {};  // (rows) i32, or absent: the column of the largest logit, the first of equal ones
     double gradient_scale = 0;
     double smoothing = 0;  // in [0, 1)
 
     void check() const;
-    Cost cost() const;
+    device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
-void run(ReferenceStream& stream, const CrossEntropy& op);
-void run(CpuStream& stream, const CrossEntropy& op);
-void run(CudaStream& stream, const CrossEntropy& op);
+void run(device::ReferenceStream& stream, const CrossEntropy& op);
+void run(device::CpuStream& stream, const CrossEntropy& op);
+void run(device::CudaStream& stream, const CrossEntropy& op);
 
-}  // namespace trireme
+}  // namespace trireme::kernels

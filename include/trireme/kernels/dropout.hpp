@@ -8,17 +8,17 @@
 #include "trireme/device/tensor.hpp"
 #include "trireme/kernels/launch.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 // Element (row, channel) is kept if word channel % 4 of
 //   random_block(key.then(samples[row]), {channel / 4, positions[row], 0, 0})
 // is at least keep_threshold(rate); kept elements are scaled by 1 / (1 - rate).
 struct Dropout {
-    double rate = 0;                // 0: everything is kept, and the rest of the fields is not looked at
-    RandomKey key = {};             // (seed, layer, site)
-    ConstTensor samples = {};       // (rows) i64: what names each row's sample and epoch
-    ConstTensor positions = {};     // (rows) i32: the row's place in its sample
-    std::size_t first_channel = 0;  // global channel of column 0
+    double rate = 0;                     // 0: everything is kept, and the rest of the fields is not looked at
+    RandomKey key = {};                  // (seed, layer, site)
+    device::ConstTensor samples = {};    // (rows) i64: what names each row's sample and epoch
+    device::ConstTensor positions = {};  // (rows) i32: the row's place in its sample
+    std::size_t first_channel = 0;       // global channel of column 0
 
     bool is_on() const { return rate > 0; }
 };
@@ -28,33 +28,33 @@ constexpr std::uint64_t keep_threshold(double rate) { return static_cast<std::ui
 
 // output = residual + dropout(input)
 struct ResidualAdd {
-    ConstTensor residual = {};  // (rows, channels), or absent: output = dropout(input)
-    ConstTensor input;          // (rows, channels)
-    Tensor output;              // (rows, channels); may be the memory of residual or input
+    device::ConstTensor residual = {};  // (rows, channels), or absent: output = dropout(input)
+    device::ConstTensor input;          // (rows, channels)
+    device::Tensor output;              // (rows, channels); may be the memory of residual or input
     Dropout dropout = {};
 
     bool is_present() const { return input.is_present(); }  // as a part of another operation
     void check() const;
-    Cost cost() const;
+    device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
 // grad_input = dropout'(grad_output)
 struct DropoutBackward {
-    ConstTensor grad_output;  // (rows, channels)
-    Tensor grad_input;        // (rows, channels); may be the memory of grad_output
+    device::ConstTensor grad_output;  // (rows, channels)
+    device::Tensor grad_input;        // (rows, channels); may be the memory of grad_output
     Dropout dropout = {};
 
     void check() const;
-    Cost cost() const;
+    device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
-void run(ReferenceStream& stream, const ResidualAdd& op);
-void run(ReferenceStream& stream, const DropoutBackward& op);
-void run(CpuStream& stream, const ResidualAdd& op);
-void run(CpuStream& stream, const DropoutBackward& op);
-void run(CudaStream& stream, const ResidualAdd& op);
-void run(CudaStream& stream, const DropoutBackward& op);
+void run(device::ReferenceStream& stream, const ResidualAdd& op);
+void run(device::ReferenceStream& stream, const DropoutBackward& op);
+void run(device::CpuStream& stream, const ResidualAdd& op);
+void run(device::CpuStream& stream, const DropoutBackward& op);
+void run(device::CudaStream& stream, const ResidualAdd& op);
+void run(device::CudaStream& stream, const DropoutBackward& op);
 
-}  // namespace trireme
+}  // namespace trireme::kernels

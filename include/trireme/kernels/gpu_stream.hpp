@@ -5,13 +5,13 @@
 
 #include "trireme/device/stream.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 // Throws ResourceError where there is no GPU, or a library for it is missing.
-Stream gpu_stream();
+device::Stream gpu_stream();
 
 // Bytes of the GPU's memory that a stream takes when it is made, for its kernels. It takes more only for shapes
 // out of the ordinary. 0 in a program without CUDA.
 std::size_t gpu_stream_bytes();
 
-}  // namespace trireme
+}  // namespace trireme::kernels

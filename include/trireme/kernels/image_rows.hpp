@@ -4,39 +4,39 @@
 #include "trireme/device/tensor.hpp"
 #include "trireme/kernels/launch.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 // With P patches an image, output rows i * (P + 1) ... belong to image i:
 //   output[i * (P + 1)]         = class_token + place_table[0]
 //   output[i * (P + 1) + 1 + p] = patches[i * P + p] + place_table[1 + p]
 struct ImageRows {
-    ConstTensor patches;      // (images * P, channels)
-    ConstTensor class_token;  // (channels)
-    ConstTensor place_table;  // (P + 1, channels)
-    Tensor output;            // (images * (P + 1), channels)
+    device::ConstTensor patches;      // (images * P, channels)
+    device::ConstTensor class_token;  // (channels)
+    device::ConstTensor place_table;  // (P + 1, channels)
+    device::Tensor output;            // (images * (P + 1), channels)
 
     void check() const;
-    Cost cost() const;
+    device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
 // grad_patches is overwritten; the other two are added to, image after image.
 struct ImageRowsBackward {
-    ConstTensor grad_output;  // (images * (P + 1), channels)
-    Tensor grad_patches;      // (images * P, channels)
-    Tensor grad_class_token;  // (channels)
-    Tensor grad_place_table;  // (P + 1, channels)
+    device::ConstTensor grad_output;  // (images * (P + 1), channels)
+    device::Tensor grad_patches;      // (images * P, channels)
+    device::Tensor grad_class_token;  // (channels)
+    device::Tensor grad_place_table;  // (P + 1, channels)
 
     void check() const;
-    Cost cost() const;
+    device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
-void run(ReferenceStream& stream, const ImageRows& op);
-void run(ReferenceStream& stream, const ImageRowsBackward& op);
-void run(CpuStream& stream, const ImageRows& op);
-void run(CpuStream& stream, const ImageRowsBackward& op);
-void run(CudaStream& stream, const ImageRows& op);
-void run(CudaStream& stream, const ImageRowsBackward& op);
+void run(device::ReferenceStream& stream, const ImageRows& op);
+void run(device::ReferenceStream& stream, const ImageRowsBackward& op);
+void run(device::CpuStream& stream, const ImageRows& op);
+void run(device::CpuStream& stream, const ImageRowsBackward& op);
+void run(device::CudaStream& stream, const ImageRows& op);
+void run(device::CudaStream& stream, const ImageRowsBackward& op);
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -14,19 +14,19 @@
 #include "trireme/device/trace.hpp"
 #include "trireme/kernels/value_check.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 // A ghost knows the shapes and does no arithmetic.
 template <class Op>
-void run(GhostStream&, const Op&) {}
+void run(device::GhostStream&, const Op&) {}
 
 // On a GPU it goes on behind the processor's back: its ledger has to be settled. Who asks for each kernel's
 // time has them one by one. `Work` is an operation, or several.
 template <class Work>
-void launch_on_gpu(Stream& stream, const Cost& cost, const Work& work) {
+void launch_on_gpu(device::Stream& stream, const device::Cost& cost, const Work& work) {
     if (stream.seconds_of) stream.seconds_of(cost, stream.clock);
     stream.gpu_times->begin();
-    run(std::get<CudaStream>(stream.backend), work);
+    run(std::get<device::CudaStream>(stream.backend), work);
     stream.gpu_times->end(cost);
     if (stream.seconds_of) stream.settle();
 }
@@ -34,29 +34,29 @@ void launch_on_gpu(Stream& stream, const Cost& cost, const Work& work) {
 // Runs, takes the time that a simulated or a slowed device needs, and enters cost and seconds into the stream's
 // ledger. Gives these seconds, as far as they are known.
 template <class Op>
-double launch_unchecked(Stream& stream, const Op& op) {
+double launch_unchecked(device::Stream& stream, const Op& op) {
     if (stream.gpu_times) {
         launch_on_gpu(stream, op.cost(), op);
         return 0;
     }
-    const double begin = now_seconds();
+    const double begin = device::now_seconds();
     std::visit([&](auto& backend) { run(backend, op); }, stream.backend);
-    const Cost cost = op.cost();
-    if (stream.seconds_of) spend_seconds(stream.seconds_of(cost, stream.clock));
-    const double seconds = stream.slowness.after_kernel(cost, now_seconds() - begin);
+    const device::Cost cost = op.cost();
+    if (stream.seconds_of) device::spend_seconds(stream.seconds_of(cost, stream.clock));
+    const double seconds = stream.slowness.after_kernel(cost, device::now_seconds() - begin);
     stream.ledger.add(cost, seconds);
     if (stream.trace != nullptr && stream.trace->is_on())
-        stream.trace->add({.lane = TraceLane::kernels,
+        stream.trace->add({.lane = device::TraceLane::kernels,
                            .name = std::string(cost.kernel),
                            .begin = begin,
-                           .end = now_seconds(),
+                           .end = device::now_seconds(),
                            .step = stream.trace->step()});
     return seconds;
 }
 
 // Shows the stream's check what the operation reads and what it has made.
 template <class Op>
-double launch_checked(Stream& stream, const Op& op) {
+double launch_checked(device::Stream& stream, const Op& op) {
     const NamedTensors tensors = op.tensors();
     stream.check->before(stream, tensors);
     const double seconds = launch_unchecked(stream, op);
@@ -67,7 +67,7 @@ double launch_checked(Stream& stream, const Op& op) {
 // Checks the shapes once, and then the values if the stream has a check. Gives the seconds that it took, as far
 // as they are known.
 template <class Op>
-double launch(Stream& stream, const Op& op) {
+double launch(device::Stream& stream, const Op& op) {
     op.check();
     if (stream.check != nullptr) return launch_checked(stream, op);
     return launch_unchecked(stream, op);
@@ -76,13 +76,13 @@ double launch(Stream& stream, const Op& op) {
 // Operations of one kind, none of which reads what another one writes: all at once on a GPU, where to start
 // each of them would take longer than most of them last, and one after the other elsewhere.
 template <class Op>
-void launch_each(Stream& stream, const std::vector<Op>& ops) {
+void launch_each(device::Stream& stream, const std::vector<Op>& ops) {
     if (!stream.gpu_times || stream.check != nullptr) {
         for (const Op& op : ops) launch(stream, op);
         return;
     }
     if (ops.empty()) return;
-    Cost sum{.kernel = ops.front().cost().kernel};
+    device::Cost sum{.kernel = ops.front().cost().kernel};
     for (const Op& op : ops) {
         op.check();
         sum.flops += op.cost().flops;
@@ -91,4 +91,4 @@ void launch_each(Stream& stream, const std::vector<Op>& ops) {
     launch_on_gpu(stream, sum, std::span(ops));
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -6,98 +6,98 @@
 #include "trireme/kernels/activation.hpp"
 #include "trireme/kernels/launch.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 // How a weight lies in memory: GPT-2 stores (in, out), most other families (out, in).
 enum class WeightAxes : std::uint8_t { in_out, out_in };
 
 // output = input W + bias; activated = activation(output)
 struct Linear {
-    ConstTensor input;      // (rows, in)
-    ConstTensor weight;     // (in, out) or (out, in)
-    ConstTensor bias = {};  // (out), or absent
-    Tensor output;          // (rows, out)
+    device::ConstTensor input;      // (rows, in)
+    device::ConstTensor weight;     // (in, out) or (out, in)
+    device::ConstTensor bias = {};  // (out), or absent
+    device::Tensor output;          // (rows, out)
     WeightAxes axes = WeightAxes::in_out;
-    Tensor activated = {};  // (rows, out), or absent
+    device::Tensor activated = {};  // (rows, out), or absent
     ActivationKind activation = ActivationKind::gelu_tanh;
 
     void check() const;
-    Cost cost() const;
+    device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
 // grad_input = grad_output W^T; added to what is there if `accumulate`. Where the input was `activated_from`
 // something, grad_input becomes the gradient of that, and nothing is there yet.
 struct LinearBackwardInput {
-    ConstTensor grad_output;  // (rows, out)
-    ConstTensor weight;       // (in, out) or (out, in)
-    Tensor grad_input;        // (rows, in)
+    device::ConstTensor grad_output;  // (rows, out)
+    device::ConstTensor weight;       // (in, out) or (out, in)
+    device::Tensor grad_input;        // (rows, in)
     WeightAxes axes = WeightAxes::in_out;
     bool accumulate = false;
-    ConstTensor activated_from = {};  // (rows, in), or absent
+    device::ConstTensor activated_from = {};  // (rows, in), or absent
     ActivationKind activation = ActivationKind::gelu_tanh;
 
     void check() const;
-    Cost cost() const;
+    device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
 // grad_weight += input^T grad_output; grad_bias += column sums of grad_output
 struct LinearBackwardWeight {
-    ConstTensor input;        // (rows, in)
-    ConstTensor grad_output;  // (rows, out)
-    Tensor grad_weight;       // (in, out) or (out, in)
-    Tensor grad_bias = {};    // (out), or absent
+    device::ConstTensor input;        // (rows, in)
+    device::ConstTensor grad_output;  // (rows, out)
+    device::Tensor grad_weight;       // (in, out) or (out, in)
+    device::Tensor grad_bias = {};    // (out), or absent
     WeightAxes axes = WeightAxes::in_out;
 
     void check() const;
-    Cost cost() const;
+    device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
 // sums += column sums of input: what LinearBackwardWeight does for a bias, alone
 struct ColumnSums {
-    ConstTensor input;  // (rows, columns)
-    Tensor sums;        // (columns)
+    device::ConstTensor input;  // (rows, columns)
+    device::Tensor sums;        // (columns)
 
     void check() const;
-    Cost cost() const;
+    device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
 // Whether a product does an activation along with its own work, so that it is worth to be asked for both at
 // once. Elsewhere each of them has a time of its own.
-bool joins_activation(const Stream& stream, DType dtype, ActivationKind kind);
-bool joins_activation(const CudaStream& stream, DType dtype, ActivationKind kind);
+bool joins_activation(const device::Stream& stream, device::DType dtype, ActivationKind kind);
+bool joins_activation(const device::CudaStream& stream, device::DType dtype, ActivationKind kind);
 
-void run(ReferenceStream& stream, const Linear& op);
-void run(ReferenceStream& stream, const LinearBackwardInput& op);
-void run(ReferenceStream& stream, const LinearBackwardWeight& op);
-void run(ReferenceStream& stream, const ColumnSums& op);
-void run(CpuStream& stream, const Linear& op);
-void run(CpuStream& stream, const LinearBackwardInput& op);
-void run(CpuStream& stream, const LinearBackwardWeight& op);
-void run(CpuStream& stream, const ColumnSums& op);
-void run(CudaStream& stream, const Linear& op);
-void run(CudaStream& stream, const LinearBackwardInput& op);
-void run(CudaStream& stream, const LinearBackwardWeight& op);
-void run(CudaStream& stream, const ColumnSums& op);
+void run(device::ReferenceStream& stream, const Linear& op);
+void run(device::ReferenceStream& stream, const LinearBackwardInput& op);
+void run(device::ReferenceStream& stream, const LinearBackwardWeight& op);
+void run(device::ReferenceStream& stream, const ColumnSums& op);
+void run(device::CpuStream& stream, const Linear& op);
+void run(device::CpuStream& stream, const LinearBackwardInput& op);
+void run(device::CpuStream& stream, const LinearBackwardWeight& op);
+void run(device::CpuStream& stream, const ColumnSums& op);
+void run(device::CudaStream& stream, const Linear& op);
+void run(device::CudaStream& stream, const LinearBackwardInput& op);
+void run(device::CudaStream& stream, const LinearBackwardWeight& op);
+void run(device::CudaStream& stream, const ColumnSums& op);
 
 // How far a weight has moved, input channel by input channel:
 // change[i] += sum over o of |weight[i, o] - before[i, o]|
 struct ChannelChange {
-    ConstTensor weight;  // (in, out) or (out, in)
-    ConstTensor before;  // likewise
-    Tensor change;       // (in) f64
+    device::ConstTensor weight;  // (in, out) or (out, in)
+    device::ConstTensor before;  // likewise
+    device::Tensor change;       // (in) f64
     WeightAxes axes = WeightAxes::in_out;
 
     void check() const;
-    Cost cost() const;
+    device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
-void run(ReferenceStream& stream, const ChannelChange& op);
-void run(CpuStream& stream, const ChannelChange& op);
-void run(CudaStream& stream, const ChannelChange& op);
+void run(device::ReferenceStream& stream, const ChannelChange& op);
+void run(device::CpuStream& stream, const ChannelChange& op);
+void run(device::CudaStream& stream, const ChannelChange& op);
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -3,11 +3,11 @@
 
 #include "trireme/device/tensor.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 // Multiplications and additions per second of `threads` threads that only multiply and add numbers in
 // registers: the best of several runs, each of some 10 ms. A run in which another process had the core is
 // slower.
-double measure_peak_flops(DType dtype, int threads, std::size_t runs = 9);
+double measure_peak_flops(device::DType dtype, int threads, std::size_t runs = 9);
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -7,15 +7,15 @@
 #include "trireme/device/stream.hpp"
 #include "trireme/device/tensor.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 // The sum of an f64 vector, added in order. Waits for the stream. A ghost gives 0.
-double read_sum(Stream& stream, ConstTensor values);
+double read_sum(device::Stream& stream, device::ConstTensor values);
 
 // The elements of a floating-point tensor, row by row. Waits for the stream. A ghost gives none.
-std::vector<double> read_values(Stream& stream, ConstTensor values);
+std::vector<double> read_values(device::Stream& stream, device::ConstTensor values);
 
 // The elements of an i32 tensor, row by row. Waits for the stream. A ghost gives none.
-std::vector<std::int32_t> read_numbers(Stream& stream, ConstTensor values);
+std::vector<std::int32_t> read_numbers(device::Stream& stream, device::ConstTensor values);
 
-}  // namespace trireme
+}  // namespace trireme::kernels

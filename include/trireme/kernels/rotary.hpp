@@ -7,25 +7,25 @@
 #include "trireme/device/tensor.hpp"
 #include "trireme/kernels/launch.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 // In place, for every head (half = head size / 2, c < half, angle = positions[r] * frequencies[c]):
 //   values[r, c]        = values[r, c] cos(angle) - values[r, c + half] sin(angle)
 //   values[r, c + half] = values[r, c + half] cos(angle) + values[r, c] sin(angle)
 // `is_backward` turns the other way, which takes a gradient back through it. Angles are made in double.
 struct Rotary {
-    Tensor values;                        // (rows, heads * head size); may be a column range
-    ConstTensor positions;                // (rows) i32
+    device::Tensor values;                // (rows, heads * head size); may be a column range
+    device::ConstTensor positions;        // (rows) i32
     std::span<const double> frequencies;  // half of them, in radians per position
     bool is_backward = false;
 
     void check() const;
-    Cost cost() const;
+    device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
-void run(ReferenceStream& stream, const Rotary& op);
-void run(CpuStream& stream, const Rotary& op);
-void run(CudaStream& stream, const Rotary& op);
+void run(device::ReferenceStream& stream, const Rotary& op);
+void run(device::CpuStream& stream, const Rotary& op);
+void run(device::CudaStream& stream, const Rotary& op);
 
-}  // namespace trireme
+}  // namespace trireme::kernels

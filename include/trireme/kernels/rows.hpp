@@ -4,16 +4,16 @@
 #include "trireme/device/tensor.hpp"
 #include "trireme/kernels/launch.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 // output[i] = input[rows[i]]
 struct GatherRows {
-    ConstTensor input;  // (any, channels)
-    ConstTensor rows;   // (count) i32
-    Tensor output;      // (count, channels)
+    device::ConstTensor input;  // (any, channels)
+    device::ConstTensor rows;   // (count) i32
+    device::Tensor output;      // (count, channels)
 
     void check() const;
-    Cost cost() const;
+    device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
@@ -24,35 +24,35 @@ enum class Unnamed : std::uint8_t { stay, zero, mean };
 // output[rows[i]] = input[i]; added to what is there if `accumulate`, and so is what the others become. No row
 // is named twice.
 struct ScatterRows {
-    ConstTensor input;  // (count, channels)
-    ConstTensor rows;   // (count) i32
-    Tensor output;      // (any, channels)
+    device::ConstTensor input;  // (count, channels)
+    device::ConstTensor rows;   // (count) i32
+    device::Tensor output;      // (any, channels)
     Unnamed unnamed = Unnamed::stay;
     bool accumulate = false;
 
     void check() const;
-    Cost cost() const;
+    device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
 // output = input, rounded to the output's type
 struct Copy {
-    ConstTensor input;  // (rows, columns) f32 or f64
-    Tensor output;      // (rows, columns) f32 or f64
+    device::ConstTensor input;  // (rows, columns) f32 or f64
+    device::Tensor output;      // (rows, columns) f32 or f64
 
     void check() const;
-    Cost cost() const;
+    device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
-void run(ReferenceStream& stream, const GatherRows& op);
-void run(ReferenceStream& stream, const ScatterRows& op);
-void run(ReferenceStream& stream, const Copy& op);
-void run(CpuStream& stream, const GatherRows& op);
-void run(CpuStream& stream, const ScatterRows& op);
-void run(CpuStream& stream, const Copy& op);
-void run(CudaStream& stream, const GatherRows& op);
-void run(CudaStream& stream, const ScatterRows& op);
-void run(CudaStream& stream, const Copy& op);
+void run(device::ReferenceStream& stream, const GatherRows& op);
+void run(device::ReferenceStream& stream, const ScatterRows& op);
+void run(device::ReferenceStream& stream, const Copy& op);
+void run(device::CpuStream& stream, const GatherRows& op);
+void run(device::CpuStream& stream, const ScatterRows& op);
+void run(device::CpuStream& stream, const Copy& op);
+void run(device::CudaStream& stream, const GatherRows& op);
+void run(device::CudaStream& stream, const ScatterRows& op);
+void run(device::CudaStream& stream, const Copy& op);
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -5,7 +5,7 @@
 
 #include "trireme/kernels/attention.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 // Column 0 of the logits says where answers begin, column 1 where they end. For segment s with an answer
 //   losses[s] = (log(sum exp(begin logits)) - logits[begin, 0] + log(sum exp(end logits)) - logits[end, 1]) / 2
@@ -13,14 +13,14 @@ namespace trireme {
 // logits are overwritten with gradient_scale * d losses / d logits, zeros in rows of no segment or of one
 // without answer.
 struct SpanLoss {
-    Tensor logits;                      // (rows, 2); in: logits, out: gradients
+    device::Tensor logits;              // (rows, 2); in: logits, out: gradients
     std::span<const Segment> segments;  // rows that belong together
-    ConstTensor answers;  // (segments, 2) i32: first and last row, counted from the segment's begin
-    Tensor losses;        // (segments) f64
+    device::ConstTensor answers;  // (segments, 2) i32: first and last row, counted from the segment's begin
+    device::Tensor losses;        // (segments) f64
     double gradient_scale = 0;
 
     void check() const;
-    Cost cost() const;
+    device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
@@ -28,22 +28,22 @@ struct SpanLoss {
 // logits among first <= last < first + longest within [contexts[s, 0], contexts[s, 1]); of equal ones the first
 // found in order of first, then last. (-1, -1) where the range is empty.
 struct BestSpan {
-    ConstTensor logits;                 // (rows, 2)
+    device::ConstTensor logits;         // (rows, 2)
     std::span<const Segment> segments;  // rows that belong together
-    ConstTensor contexts;               // (segments, 2) i32: rows that an answer may use, [begin, end)
-    Tensor choices;                     // (segments, 2) i32
+    device::ConstTensor contexts;       // (segments, 2) i32: rows that an answer may use, [begin, end)
+    device::Tensor choices;             // (segments, 2) i32
     std::size_t longest = 30;           // rows of an answer
 
     void check() const;
-    Cost cost() const;
+    device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
-void run(ReferenceStream& stream, const SpanLoss& op);
-void run(ReferenceStream& stream, const BestSpan& op);
-void run(CpuStream& stream, const SpanLoss& op);
-void run(CpuStream& stream, const BestSpan& op);
-void run(CudaStream& stream, const SpanLoss& op);
-void run(CudaStream& stream, const BestSpan& op);
+void run(device::ReferenceStream& stream, const SpanLoss& op);
+void run(device::ReferenceStream& stream, const BestSpan& op);
+void run(device::CpuStream& stream, const SpanLoss& op);
+void run(device::CpuStream& stream, const BestSpan& op);
+void run(device::CudaStream& stream, const SpanLoss& op);
+void run(device::CudaStream& stream, const BestSpan& op);
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -11,15 +11,16 @@
 #include "trireme/device/stream.hpp"
 #include "trireme/device/tensor.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 // A tensor of an operation, by the name of its field. A Tensor is written, a ConstTensor is only read.
 struct NamedTensor {
-    NamedTensor(const char* field, const ConstTensor& read) : name(field), tensor(read) {}
-    NamedTensor(const char* field, const Tensor& written) : name(field), tensor(written), is_written(true) {}
+    NamedTensor(const char* field, const device::ConstTensor& read) : name(field), tensor(read) {}
+    NamedTensor(const char* field, const device::Tensor& written)
+        : name(field), tensor(written), is_written(true) {}
 
     const char* name;  // a literal: "grad_input"
-    ConstTensor tensor;
+    device::ConstTensor tensor;
     bool is_written = false;
 };
 using NamedTensors = std::vector<NamedTensor>;
@@ -34,7 +35,7 @@ struct NonFiniteValue {
 };
 
 // Returns the first one, row by row. Waits for the stream. Ghosts and whole numbers have none.
-std::optional<NonFiniteValue> find_non_finite(Stream& stream, const NamedTensor& named);
+std::optional<NonFiniteValue> find_non_finite(device::Stream& stream, const NamedTensor& named);
 
 // "nan", "inf" or "-inf"
 std::string describe_non_finite(double value);
@@ -61,8 +62,8 @@ public:
     void begin_layer(std::string name) { place_.layer = std::move(name); }
 
     // Called before and after each kernel. After the first finding these are no-ops.
-    void before(Stream& stream, const NamedTensors& tensors);
-    void after(Stream& stream, std::string_view kernel, const NamedTensors& tensors);
+    void before(device::Stream& stream, const NamedTensors& tensors);
+    void after(device::Stream& stream, std::string_view kernel, const NamedTensors& tensors);
 
     const std::optional<NonFiniteOutput>& finding() const { return finding_; }
 
@@ -72,4 +73,4 @@ private:
     std::optional<NonFiniteOutput> finding_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -7,7 +7,7 @@
 #include "trireme/layout/links.hpp"
 #include "trireme/layout/partition.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 
 // What a stage's place in the pipeline adds to the loads of its layers.
 struct StagePlace {
@@ -40,4 +40,4 @@ std::vector<std::size_t> balanced_cuts(const std::vector<LayerLoad>& layers, con
 std::vector<std::size_t> balanced_cuts(const std::vector<std::vector<LayerLoad>>& kinds,
                                        const BalanceRules& rules);
 
-}  // namespace trireme
+}  // namespace trireme::layout

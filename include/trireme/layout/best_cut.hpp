@@ -7,7 +7,7 @@
 
 #include "trireme/layout/box.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 
 inline constexpr double impossible = std::numeric_limits<double>::infinity();
 
@@ -46,4 +46,4 @@ BestCut best_cut(std::size_t items, std::size_t runs, const Cost& cost, const Jo
     return found;
 }
 
-}  // namespace trireme
+}  // namespace trireme::layout

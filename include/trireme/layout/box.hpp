@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace trireme {
+namespace trireme::layout {
 
 // The numbers begin, begin + 1, ..., end() - 1.
 struct Range {
@@ -38,4 +38,4 @@ struct Placement {
     friend bool operator==(const Placement&, const Placement&) = default;
 };
 
-}  // namespace trireme
+}  // namespace trireme::layout

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-namespace trireme {
+namespace trireme::layout {
 
 //   tree     messages double in number from round to round (a binomial tree)
 //   direct   the first rank speaks to each of the others itself
@@ -23,4 +23,4 @@ struct Circle {
     int rounds() const;  // of messages from the middle until all have heard, where a rank sends one in each
 };
 
-}  // namespace trireme
+}  // namespace trireme::layout

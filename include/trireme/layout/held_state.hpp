@@ -6,7 +6,7 @@
 #include "trireme/layout/box.hpp"
 #include "trireme/layout/pieces.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 
 // A part of one tensor of a list.
 struct TensorBox {
@@ -33,4 +33,4 @@ HeldState held_state(const std::vector<HeldTensor>& tensors, const std::vector<P
 // of the global tensor, and their places counted from the first element of `local`.
 std::vector<Placement> placements_within(const std::vector<Placement>& placements, const Box& local);
 
-}  // namespace trireme
+}  // namespace trireme::layout

@@ -7,7 +7,7 @@
 
 #include "trireme/layout/box.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 
 // The ranks that hold one copy of a stage together. Shares are in proportion: 5, 2, 1. So are the turns that
 // replicas of a stage take at the micro-batches of a step.
@@ -91,4 +91,4 @@ std::string text_of(const Layout& layout);
 // "rank 4", "ranks 0,1", "ranks 0-3,8": three or more neighbours in a row are a run.
 std::string text_of_ranks(const std::vector<int>& ranks);
 
-}  // namespace trireme
+}  // namespace trireme::layout

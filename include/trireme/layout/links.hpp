@@ -3,7 +3,7 @@
 
 #include <vector>
 
-namespace trireme {
+namespace trireme::layout {
 
 struct Link {
     double latency = 0;    // seconds of any message
@@ -34,4 +34,4 @@ Link link_between(const std::vector<LinkLevel>& levels, int a, int b);
 // Seconds in which `ranks` ranks sum as many bytes each: a ring's rounds, forth and back.
 double sum_seconds(const Link& link, int ranks, double bytes);
 
-}  // namespace trireme
+}  // namespace trireme::layout

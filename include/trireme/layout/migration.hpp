@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace trireme {
+namespace trireme::layout {
 
 // Of a block.
 enum class Product : std::uint8_t { attention_in, attention_out, mlp_in, mlp_out };
@@ -35,4 +35,4 @@ std::vector<double> left_out_shares(const std::vector<Migration>& all, const std
 // Those between the ranks of a team, by their places in it.
 std::vector<Migration> within(const std::vector<Migration>& all, const std::vector<int>& team);
 
-}  // namespace trireme
+}  // namespace trireme::layout

@@ -7,7 +7,7 @@
 
 #include "trireme/layout/box.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 
 // What is known of each layer when it is cut. Items are what people count: the embedding, each block, the head
 // (14 for gpt2); layers are halves of blocks (27 for gpt2: embedding, 12 times attention and MLP, norm, head).
@@ -47,4 +47,4 @@ LayerLoad recomputed(const LayerLoad& load);
 // `next` hands on.
 LayerLoad joined(const LayerLoad& load, const LayerLoad& next);
 
-}  // namespace trireme
+}  // namespace trireme::layout

@@ -8,7 +8,7 @@
 
 #include "trireme/layout/box.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 
 struct Slice {
     int rank = 0;
@@ -64,4 +64,4 @@ struct BucketRules {
 std::vector<Bucket> fill_buckets(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces,
                                  const BucketRules& rules = {});
 
-}  // namespace trireme
+}  // namespace trireme::layout

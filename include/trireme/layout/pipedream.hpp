@@ -9,7 +9,7 @@
 #include "trireme/layout/links.hpp"
 #include "trireme/layout/partition.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 
 struct PipedreamRules {
     int ranks = 1;
@@ -42,4 +42,4 @@ struct SharedLayers {
 // where all do, where groups of linked ranks do not divide the ranks, and for more than 1,024 ranks.
 SharedLayers share_layers(const std::vector<LayerLoad>& layers, const PipedreamRules& rules);
 
-}  // namespace trireme
+}  // namespace trireme::layout

@@ -6,7 +6,7 @@
 
 #include "trireme/layout/box.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 
 struct RowMessage {
     int source = 0;       // rank
@@ -21,4 +21,4 @@ struct RowMessage {
 std::vector<RowMessage> row_messages(std::size_t rows, const std::vector<int>& senders,
                                      const std::vector<int>& receivers, bool are_rows_cut);
 
-}  // namespace trireme
+}  // namespace trireme::layout

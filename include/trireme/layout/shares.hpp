@@ -8,7 +8,7 @@
 
 #include "trireme/layout/box.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 
 // Cuts `count` units in proportion to `weights`, one range for each weight, in order and without gaps; each
 // gets at least one unit, and the most units for a weight are as few as can be: 4 over {1,1,1} is 2,1,1, the
@@ -29,4 +29,4 @@ std::vector<std::size_t> take_turns(const std::vector<double>& parts, std::size_
 // Likewise how many pieces each does; where there are enough, one at least.
 std::vector<std::size_t> count_turns(const std::vector<double>& parts, std::size_t count);
 
-}  // namespace trireme
+}  // namespace trireme::layout

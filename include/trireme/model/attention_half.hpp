@@ -3,14 +3,14 @@
 
 #include "trireme/model/residual_branch.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 class AttentionHalf {
 public:
     // Of this rank's heads. inner: queries, keys and values side by side (rows, (heads + 2 groups) * head
     // size); result: the context (rows, heads * head size)
     struct State : BranchState {
-        Tensor log_sum;  // (rows, heads)
+        device::Tensor log_sum;  // (rows, heads)
     };
 
     AttentionHalf(const ModelConfig& config, const TensorPart& part, std::size_t block);
@@ -21,16 +21,18 @@ public:
         return branch_.norm_of_input(pass, weights, state);
     }
 
-    Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept,
-                   const NextNorm* next_norm = nullptr) const;
-    void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                        Tensor grad_input, State& state, Arena& kept) const;
-    void backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                         State& state, Gradients gradients, Arena& scratch) const;
+    device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
+                           device::Arena& kept, const NextNorm* next_norm = nullptr) const;
+    void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
+                        device::ConstTensor grad_output, device::Tensor grad_input, State& state,
+                        device::Arena& kept) const;
+    void backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
+                         device::ConstTensor grad_output, State& state, Gradients gradients,
+                         device::Arena& scratch) const;
 
 private:
-    AttentionShape shape(const Pass& pass) const;
-    void rotate(const Pass& pass, Tensor inner,
+    kernels::AttentionShape shape(const Pass& pass) const;
+    void rotate(const Pass& pass, device::Tensor inner,
                 bool is_backward) const;  // queries and keys, by their positions
     template <class View>
     View query(View inner) const {
@@ -52,4 +54,4 @@ private:
     std::vector<double> frequencies_;  // of rotary positions; none: positions are learned
 };
 
-}  // namespace trireme
+}  // namespace trireme::model

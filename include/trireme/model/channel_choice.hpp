@@ -7,7 +7,7 @@
 
 #include "trireme/base/random.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 // Channels are left out in whole tiles of so many: eight floats fill a vector register, and a product with a
 // part of one more takes as long as with all of it.
@@ -49,4 +49,4 @@ std::vector<std::int32_t> choose_channels(ChannelPolicy policy, std::span<const 
 void note_change(std::span<const std::int32_t> kept, std::span<const double> change,
                  std::span<double> variation);
 
-}  // namespace trireme
+}  // namespace trireme::model

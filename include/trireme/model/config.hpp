@@ -9,7 +9,7 @@
 #include "trireme/base/task.hpp"
 #include "trireme/kernels/activation.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 // Sizes are at most this, so that the bytes of the product of two of them fit into 64 bits.
 inline constexpr std::size_t max_model_size = std::size_t{1} << 24;
@@ -17,8 +17,8 @@ inline constexpr std::size_t max_model_size = std::size_t{1} << 24;
 // The rows of family.hpp.
 enum class Family : std::uint8_t { gpt2, llama, bert, vit };
 
-const char* name_of(Family family);        // "gpt2"
-const char* name_of(ActivationKind kind);  // "gelu_new", as Hugging Face has it
+const char* name_of(Family family);                 // "gpt2"
+const char* name_of(kernels::ActivationKind kind);  // "gelu_new", as Hugging Face has it
 
 // How positions become angles. A stretched model reads texts longer than those it was first trained on:
 //   linear   all frequencies are divided by `factor`
@@ -57,15 +57,15 @@ struct ModelConfig {
     std::size_t heads = 12;
     std::size_t groups = 0;  // of heads that share one key and value; 0: every head has its own
     std::size_t mlp_width = 3072;
-    std::size_t positions = 1024;                           // of a vit: the class token and the patches
-    std::size_t vocabulary = 50257;                         // 0: the corpus decides; a vit has none
-    std::size_t token_types = 0;                            // of bert
-    std::size_t labels = 0;                                 // of Task::classify; 0: the corpus decides
-    std::vector<std::string> label_names = {};              // as many as labels, or none
-    ImageInput image = {};                                  // of vit
-    RotaryConfig rotary = {};                               // of llama
-    ActivationKind activation = ActivationKind::gelu_tanh;  // not of llama
-    bool tied = true;                                       // the head of a vocabulary shares the token table
+    std::size_t positions = 1024;               // of a vit: the class token and the patches
+    std::size_t vocabulary = 50257;             // 0: the corpus decides; a vit has none
+    std::size_t token_types = 0;                // of bert
+    std::size_t labels = 0;                     // of Task::classify; 0: the corpus decides
+    std::vector<std::string> label_names = {};  // as many as labels, or none
+    ImageInput image = {};                      // of vit
+    RotaryConfig rotary = {};                   // of llama
+    kernels::ActivationKind activation = kernels::ActivationKind::gelu_tanh;  // not of llama
+    bool tied = true;  // the head of a vocabulary shares the token table
     double dropout = 0.1;
     double attention_dropout = 0.1;
     double norm_epsilon = 1e-5;
@@ -97,4 +97,4 @@ std::string unnamed_label(std::size_t label);
 // a task that the family has no head for.
 void check_model(const ModelConfig& config);
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -7,7 +7,7 @@
 
 #include "trireme/model/config.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 // `place` names the text in messages. The name of the model is its model_type. Throws ConfigError where the
 // text is no JSON, for an architecture that is not one of ours (naming those that are), and for a setting under
@@ -24,4 +24,4 @@ ModelConfig read_config_json(const std::filesystem::path& file);
 std::string config_json_of(const ModelConfig& config, const std::string& dtype = "float32",
                            const std::string& base = "");
 
-}  // namespace trireme
+}  // namespace trireme::model

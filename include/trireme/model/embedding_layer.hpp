@@ -7,23 +7,26 @@
 #include "trireme/model/norm.hpp"
 #include "trireme/model/tensor_part.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 class EmbeddingLayer {
 public:
     struct State {
-        Tensor sum;  // (own rows, width): what the norm reads
+        device::Tensor sum;  // (own rows, width): what the norm reads
         Norm::State norm;
     };
 
     EmbeddingLayer(const ModelConfig& config, const TensorPart& part);
     std::vector<ParameterSpec> parameters() const;  // the tables, then the norm's
 
-    Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
-    void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                        Tensor grad_input, State& state, Arena& kept) const;
-    void backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                         State& state, Gradients gradients, Arena& scratch) const;
+    device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
+                           device::Arena& kept) const;
+    void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
+                        device::ConstTensor grad_output, device::Tensor grad_input, State& state,
+                        device::Arena& kept) const;
+    void backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
+                         device::ConstTensor grad_output, State& state, Gradients gradients,
+                         device::Arena& scratch) const;
 
 private:
     std::size_t table_count() const { return tables_.size(); }
@@ -36,4 +39,4 @@ private:
     double dropout_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::model

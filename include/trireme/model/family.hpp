@@ -9,7 +9,7 @@
 #include "trireme/kernels/linear.hpp"
 #include "trireme/model/config.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 class ConfigFields;     // of a config.json that is read
 struct ConfigSettings;  // of one that is written
@@ -45,7 +45,7 @@ struct FamilyTraits {
     std::string_view position_table;
     std::string_view final_norm;
     std::string_view vocabulary_head;  // of an untied model
-    WeightAxes axes = WeightAxes::out_in;
+    kernels::WeightAxes axes = kernels::WeightAxes::out_in;
     bool has_bias = true;
     bool has_post_norm = false;  // the norms follow the halves of a block
     // Two branches of each block add to the residual. Their last matrices start smaller, so that the sum of all
@@ -80,4 +80,4 @@ inline constexpr const FamilyTraits* families[] = {&gpt2_family, &llama_family, 
 
 const FamilyTraits& traits_of(Family family);
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -8,33 +8,36 @@
 #include "trireme/model/norm.hpp"
 #include "trireme/model/projection.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 class HeadTransform {
 public:
     struct State {
-        Tensor inner;   // (rows, width): what the matrix gives
-        Tensor result;  // (rows, width): after the activation; what the norm reads
+        device::Tensor inner;   // (rows, width): what the matrix gives
+        device::Tensor result;  // (rows, width): after the activation; what the norm reads
         Norm::State norm;
-        Tensor grad_inner;   // (rows, width)
-        GuestStates guests;  // always empty: the matrix is never rebalanced
+        device::Tensor grad_inner;  // (rows, width)
+        GuestStates guests;         // always empty: the matrix is never rebalanced
     };
 
     explicit HeadTransform(const ModelConfig& config);
     std::vector<ParameterSpec> parameters() const;
 
-    Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
-    void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                        Tensor grad_input, State& state, Arena& kept) const;
-    void backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                         State& state, Gradients gradients, Arena& scratch) const;
+    device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
+                           device::Arena& kept) const;
+    void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
+                        device::ConstTensor grad_output, device::Tensor grad_input, State& state,
+                        device::Arena& kept) const;
+    void backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
+                         device::ConstTensor grad_output, State& state, Gradients gradients,
+                         device::Arena& scratch) const;
 
 private:
     std::size_t width_;
     Projection dense_;
-    ActivationKind activation_;
+    kernels::ActivationKind activation_;
     std::optional<Norm> norm_;
     double dropout_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -15,7 +15,7 @@
 #include "trireme/layout/circle.hpp"
 #include "trireme/model/resizing.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 // Channels of this rank that a helper computes.
 struct LentChannels {
@@ -33,35 +33,37 @@ struct GuestChannels {
 // Of one projection; ranks are those of the team.
 struct HelpedProduct {
     std::vector<LentChannels> lent = {};
-    std::vector<GuestChannels> guests = {};  // by owner
-    std::map<int, Circle> circles = {};      // around each owner that this rank has to do with, its helpers
+    std::vector<GuestChannels> guests = {};      // by owner
+    std::map<int, layout::Circle> circles = {};  // around each owner that this rank has to do with, its helpers
 };
 
 class HelpedProducts {
 public:
     // The projections of each rank of the team, place by place the same; `rank` is this one.
-    HelpedProducts(std::vector<std::vector<ProjectionShape>> projections, int rank, Spread spread);
+    HelpedProducts(std::vector<std::vector<ProjectionShape>> projections, int rank, layout::Spread spread);
 
     // Begins a period, while no micro-batch is in flight. `kept` are the channels of each of this rank's
     // projections that are not left out: gives those that it computes itself, the first of them.
-    Resizing::Lists begin(const std::vector<Migration>& migrations, const Resizing::Lists& kept);
+    Resizing::Lists begin(const std::vector<layout::Migration>& migrations, const Resizing::Lists& kept);
     // Collective over the team, behind that. Tells helpers which channels they are to compute.
-    void tell(Communicator& team);
+    void tell(comm::Communicator& team);
 
     // Of this rank's channels, those that helpers compute.
-    std::size_t lent_count(const std::vector<Migration>& migrations, const ProjectionShape& projection) const;
+    std::size_t lent_count(const std::vector<layout::Migration>& migrations,
+                           const ProjectionShape& projection) const;
 
     // Null where nobody helps.
     const HelpedProduct* at(const ProjectionPlace& place) const;
 
 private:
-    void lend(const std::vector<Migration>& migrations, const ProjectionShape& projection,
+    void lend(const std::vector<layout::Migration>& migrations, const ProjectionShape& projection,
               std::vector<std::int32_t>& kept);
-    void take_in(const std::vector<Migration>& migrations, int owner, const ProjectionShape& projection);
+    void take_in(const std::vector<layout::Migration>& migrations, int owner,
+                 const ProjectionShape& projection);
 
     std::vector<std::vector<ProjectionShape>> projections_;
     int rank_;
-    Spread spread_;
+    layout::Spread spread_;
     std::map<ProjectionPlace, HelpedProduct> products_;
 };
 
@@ -71,4 +73,4 @@ struct Rebalancing {
     const HelpedProducts* helped = nullptr;  // channels that tensor ranks compute for each other; null: none
 };
 
-}  // namespace trireme
+}  // namespace trireme::model

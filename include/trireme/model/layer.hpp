@@ -22,20 +22,21 @@
 #include "trireme/kernels/attention.hpp"
 #include "trireme/model/parameter.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 // The tensors of one micro-batch. What a family or a task has no use for may be absent.
 struct TokenBatch {
-    ConstTensor tokens;     // (rows) i32
-    ConstTensor positions;  // (rows) i32, within the sample
-    ConstTensor types;      // (rows) i32, token types
-    ConstTensor visits;     // (rows) i64, unique to (epoch, sample)
-    std::span<const Segment> segments;
-    ConstTensor predicted;  // (predictions) i32: rows from which something is to be predicted, ascending
-    ConstTensor targets;    // (predictions) i32: token or class
-    ConstTensor answers;    // (segments, 2) i32: see SpanLoss
-    ConstTensor contexts;   // (segments, 2) i32: see BestSpan
-    ConstTensor pixels;     // (segments * patches, channels * patch * patch) f32
+    device::ConstTensor tokens;     // (rows) i32
+    device::ConstTensor positions;  // (rows) i32, within the sample
+    device::ConstTensor types;      // (rows) i32, token types
+    device::ConstTensor visits;     // (rows) i64, unique to (epoch, sample)
+    std::span<const kernels::Segment> segments;
+    device::ConstTensor
+        predicted;                 // (predictions) i32: rows from which something is to be predicted, ascending
+    device::ConstTensor targets;   // (predictions) i32: token or class
+    device::ConstTensor answers;   // (segments, 2) i32: see SpanLoss
+    device::ConstTensor contexts;  // (segments, 2) i32: see BestSpan
+    device::ConstTensor pixels;    // (segments * patches, channels * patch * patch) f32
 
     std::size_t rows() const { return tokens.columns; }
 };
@@ -44,10 +45,10 @@ struct TensorGroup;
 
 // One micro-batch's way through the model.
 struct Pass {
-    Stream& stream;
+    device::Stream& stream;
     const TokenBatch& batch;
-    Arena& scratch;  // for what no later call needs; not the arena that a forward pass keeps in
-    DType dtype = DType::f32;
+    device::Arena& scratch;  // for what no later call needs; not the arena that a forward pass keeps in
+    device::DType dtype = device::DType::f32;
     bool is_training = false;            // dropout is on, and the head leaves the loss to its backward pass
     RandomKey dropout_key = {};          // of the run
     double loss_scale = 1;               // gradients are of loss_scale * sum of losses
@@ -65,7 +66,7 @@ struct LossState {
 };
 
 // In the order of the layer's parameters().
-using Weights = std::span<const ConstTensor>;
-using Gradients = std::span<const Tensor>;
+using Weights = std::span<const device::ConstTensor>;
+using Gradients = std::span<const device::Tensor>;
 
-}  // namespace trireme
+}  // namespace trireme::model

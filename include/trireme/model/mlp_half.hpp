@@ -4,7 +4,7 @@
 
 #include "trireme/model/residual_branch.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 class MlpHalf {
 public:
@@ -20,22 +20,24 @@ public:
         return branch_.norm_of_input(pass, weights, state);
     }
 
-    Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept,
-                   const NextNorm* next_norm = nullptr) const;
-    void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                        Tensor grad_input, State& state, Arena& kept) const;
-    void backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                         State& state, Gradients gradients, Arena& scratch) const;
+    device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
+                           device::Arena& kept, const NextNorm* next_norm = nullptr) const;
+    void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
+                        device::ConstTensor grad_output, device::Tensor grad_input, State& state,
+                        device::Arena& kept) const;
+    void backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
+                         device::ConstTensor grad_output, State& state, Gradients gradients,
+                         device::Arena& scratch) const;
 
 private:
-    void activate(const Pass& pass, ConstTensor inner, Tensor result) const;
+    void activate(const Pass& pass, device::ConstTensor inner, device::Tensor result) const;
     // From the gradient of the result to state.grad_inner.
-    void deactivate(const Pass& pass, ConstTensor grad_result, State& state) const;
+    void deactivate(const Pass& pass, device::ConstTensor grad_result, State& state) const;
 
     ResidualBranch branch_;
     std::size_t mlp_width_;
     bool is_gated_;
-    ActivationKind activation_;
+    kernels::ActivationKind activation_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::model

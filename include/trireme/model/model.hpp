@@ -17,7 +17,7 @@
 #include "trireme/model/patch_embedding.hpp"
 #include "trireme/model/span_head.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 using Layer = std::variant<EmbeddingLayer, PatchEmbedding, AttentionHalf, MlpHalf, FinalNorm, HeadTransform,
                            Head, SpanHead>;
@@ -44,6 +44,6 @@ std::vector<ParameterSpec> unique_parameters(const std::vector<Layer>& layers);
 std::size_t parameter_count(const ModelConfig& config);
 
 // build_layers() for the layers in `wanted` alone: of a deep model, much less work.
-std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part, Range wanted);
+std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part, layout::Range wanted);
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -5,14 +5,14 @@
 #include "trireme/model/config.hpp"
 #include "trireme/model/layer.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 // A normalisation with its gain, and its bias if it has one.
 class Norm {
 public:
     struct State {
-        Tensor mean;       // (rows); absent of an RMS norm
-        Tensor inv_scale;  // (rows): one over the deviation, or over the root mean square
+        device::Tensor mean;       // (rows); absent of an RMS norm
+        device::Tensor inv_scale;  // (rows): one over the deviation, or over the root mean square
     };
 
     // An RMS norm for llama, a layer norm for the others. `name` is "transformer.ln_f".
@@ -20,13 +20,14 @@ public:
     std::vector<ParameterSpec> parameters() const;  // weight, and bias of a layer norm
 
     // `sum`, if present, is what the input is, and is made first.
-    void forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output, State& state, Arena& kept,
-                 const ResidualAdd& sum = {}) const;
+    void forward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
+                 State& state, device::Arena& kept, const kernels::ResidualAdd& sum = {}) const;
     // `residual`, if there, is added: the gradient that passes the norm by. It may be grad_input's memory.
-    void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                        ConstTensor residual, Tensor grad_input, const State& state) const;
-    void backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output, const State& state,
-                         Gradients gradients) const;
+    void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
+                        device::ConstTensor grad_output, device::ConstTensor residual,
+                        device::Tensor grad_input, const State& state) const;
+    void backward_weight(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
+                         const State& state, Gradients gradients) const;
 
     std::size_t parameter_count() const { return is_rms_ ? 1 : 2; }
 
@@ -42,7 +43,7 @@ struct NextNorm {
     const Norm& norm;
     Weights weights;
     Norm::State& state;
-    Tensor& normed;
+    device::Tensor& normed;
     bool& is_normed;
 };
 
@@ -54,15 +55,18 @@ public:
     explicit FinalNorm(const ModelConfig& config);
     std::vector<ParameterSpec> parameters() const { return norm_.parameters(); }
 
-    Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
-    void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                        Tensor grad_input, State& state, Arena& kept) const;
-    void backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                         State& state, Gradients gradients, Arena& scratch) const;
+    device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
+                           device::Arena& kept) const;
+    void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
+                        device::ConstTensor grad_output, device::Tensor grad_input, State& state,
+                        device::Arena& kept) const;
+    void backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
+                         device::ConstTensor grad_output, State& state, Gradients gradients,
+                         device::Arena& scratch) const;
 
 private:
     std::size_t width_;
     Norm norm_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::model

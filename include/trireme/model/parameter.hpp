@@ -9,7 +9,7 @@
 #include "trireme/device/stream.hpp"
 #include "trireme/layout/box.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 enum class Init : std::uint8_t { normal, zeros, ones };
 
@@ -22,7 +22,7 @@ struct ParameterSpec {
     std::size_t columns = 0;              // of this rank
     std::size_t all_rows = 1;             // of the whole tensor
     std::size_t all_columns = 0;
-    std::vector<Placement> placements = {};  // the boxes of the whole tensor that this rank holds
+    std::vector<layout::Placement> placements = {};  // the boxes of the whole tensor that this rank holds
     Init init = Init::normal;
     double deviation = 0;     // of Init::normal
     bool decays = false;      // weight decay applies: matrices only
@@ -40,20 +40,21 @@ ParameterSpec matrix_spec(std::string name, std::size_t rows, std::size_t column
 // and optimizer moments alike.
 class ParameterTensors {
 public:
-    ParameterTensors(const std::vector<ParameterSpec>& specs, DType dtype, Place place);
+    ParameterTensors(const std::vector<ParameterSpec>& specs, device::DType dtype, device::Place place);
 
-    const Tensor& operator[](std::size_t i) const { return tensors_[i]; }
-    Tensor all() const;  // the whole buffer as one vector, with the gaps between tensors, which stay zero
+    const device::Tensor& operator[](std::size_t i) const { return tensors_[i]; }
+    device::Tensor all()
+        const;  // the whole buffer as one vector, with the gaps between tensors, which stay zero
     std::size_t bytes() const { return buffer_.bytes(); }
 
 private:
-    Buffer buffer_;
-    DType dtype_;
-    std::vector<Tensor> tensors_;
+    device::Buffer buffer_;
+    device::DType dtype_;
+    std::vector<device::Tensor> tensors_;
 };
 
 // Random or constant first values; the same for every layout and precision, up to rounding.
-void initialise(Stream& stream, const std::vector<ParameterSpec>& specs, const ParameterTensors& values,
+void initialise(device::Stream& stream, const std::vector<ParameterSpec>& specs, const ParameterTensors& values,
                 std::uint64_t seed);
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -6,22 +6,25 @@
 #include "trireme/model/layer.hpp"
 #include "trireme/model/tensor_part.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 class PatchEmbedding {
 public:
     struct State {
-        ConstTensor pixels;  // (images * patches, channels * patch * patch), in the type of the pass
+        device::ConstTensor pixels;  // (images * patches, channels * patch * patch), in the type of the pass
     };
 
     PatchEmbedding(const ModelConfig& config, const TensorPart& part);
     std::vector<ParameterSpec> parameters() const;  // class token, places, the matrix and its bias
 
-    Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
-    void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                        Tensor grad_input, State& state, Arena& kept) const;
-    void backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                         State& state, Gradients gradients, Arena& scratch) const;
+    device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
+                           device::Arena& kept) const;
+    void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
+                        device::ConstTensor grad_output, device::Tensor grad_input, State& state,
+                        device::Arena& kept) const;
+    void backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
+                         device::ConstTensor grad_output, State& state, Gradients gradients,
+                         device::Arena& scratch) const;
 
 private:
     std::string position_table_;
@@ -31,4 +34,4 @@ private:
     bool is_first_;  // of the tensor ranks
 };
 
-}  // namespace trireme
+}  // namespace trireme::model

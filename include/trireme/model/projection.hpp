@@ -12,20 +12,20 @@
 #include "trireme/model/resizing.hpp"
 #include "trireme/model/tensor_part.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 // An activation between two projections, which one of them does along with its product: forward the first one
 // writes `tensor`, backward the second one reads it.
 struct JoinedActivation {
-    ActivationKind kind = ActivationKind::gelu_tanh;
-    Tensor tensor = {};  // absent: there is none, or it is left to others
+    kernels::ActivationKind kind = kernels::ActivationKind::gelu_tanh;
+    device::Tensor tensor = {};  // absent: there is none, or it is left to others
 };
 
 // The tensors of another rank's channels that a helper keeps from its forward pass to its backward pass.
 struct GuestState {
-    std::vector<Tensor> weights = {};  // (channels, outputs) or (outputs, channels) of each matrix
-    Tensor input = {};                 // (rows, channels), if it came by message
-    Tensor grad_output = {};           // (rows, all outputs), if it came by message
+    std::vector<device::Tensor> weights = {};  // (channels, outputs) or (outputs, channels) of each matrix
+    device::Tensor input = {};                 // (rows, channels), if it came by message
+    device::Tensor grad_output = {};           // (rows, all outputs), if it came by message
 };
 using GuestStates = std::vector<GuestState>;
 
@@ -48,19 +48,20 @@ public:
 
     // `guests` and `kept` are used by a projection that is rebalanced: see RebalancedProjection. An activation
     // is joined to a single matrix.
-    virtual void forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output,
-                         GuestStates& guests, Arena& kept, const JoinedActivation& activation = {}) const;
-    virtual void backward_input(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_input,
-                                GuestStates& guests, Arena& kept,
+    virtual void forward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
+                         GuestStates& guests, device::Arena& kept,
+                         const JoinedActivation& activation = {}) const;
+    virtual void backward_input(const Pass& pass, Weights weights, device::ConstTensor grad_output,
+                                device::Tensor grad_input, GuestStates& guests, device::Arena& kept,
                                 const JoinedActivation& activation = {}) const;
-    virtual void backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output,
+    virtual void backward_weight(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
                                  const GuestStates& guests, Gradients gradients) const;
 
     // True if an activation may be joined to the matmul, and gains by it.
-    virtual bool joins(const Pass& pass, ActivationKind activation) const;
+    virtual bool joins(const Pass& pass, kernels::ActivationKind activation) const;
 
     std::size_t output_width() const;
-    WeightAxes axes() const { return axes_; }
+    kernels::WeightAxes axes() const { return axes_; }
     std::size_t parameter_count() const { return parts_.size() * (has_bias_ ? 2 : 1); }
 
     // The matrices among its weights, or their gradients.
@@ -88,19 +89,20 @@ protected:
         }
     }
     // The matmuls of a matrix.
-    Linear forward_matmul(const Matrix& matrix, Weights weights, ConstTensor input, Tensor output) const;
-    LinearBackwardInput input_matmul(const Matrix& matrix, Weights weights, ConstTensor grad_output,
-                                     Tensor grad_input) const;
-    LinearBackwardWeight weight_matmul(const Matrix& matrix, ConstTensor input, ConstTensor grad_output,
-                                       Gradients gradients) const;
+    kernels::Linear forward_matmul(const Matrix& matrix, Weights weights, device::ConstTensor input,
+                                   device::Tensor output) const;
+    kernels::LinearBackwardInput input_matmul(const Matrix& matrix, Weights weights,
+                                              device::ConstTensor grad_output, device::Tensor grad_input) const;
+    kernels::LinearBackwardWeight weight_matmul(const Matrix& matrix, device::ConstTensor input,
+                                                device::ConstTensor grad_output, Gradients gradients) const;
     std::size_t input_width() const { return input_.count(); }
 
 private:
     Channels input_;
     std::vector<Part> parts_;
     double deviation_;
-    WeightAxes axes_;
+    kernels::WeightAxes axes_;
     bool has_bias_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::model

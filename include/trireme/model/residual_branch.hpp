@@ -12,22 +12,24 @@
 #include "trireme/model/norm.hpp"
 #include "trireme/model/projection.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 struct Rebalancing;
 
 // What a branch keeps for its backward pass, and then for its weight half.
 struct BranchState {
     Norm::State norm;
-    Tensor normed;  // (own rows, width)     what the first matrix reads, where the norm is before it; may be
-                    //                       absent where little is kept
-    Tensor inner;   // (rows, inner width)   what the first matrix gives
-    Tensor result;  // (rows, result width)  what the last matrix reads; may be absent where little is kept
-    Tensor sum;     // (own rows, width)     what the norm reads, where it is behind
-    ConstTensor grad_sum;         // (own rows, width)     gradient of residual + branch
-    ConstTensor grad_projection;  // (rows, width)         gradient of what the last matrix gives
-    Tensor grad_inner;            // (rows, inner width)
-    Tensor grad_normed;           // (own rows, width)     gradient of what the first matrix reads
+    device::Tensor
+        normed;  // (own rows, width)     what the first matrix reads, where the norm is before it; may be
+                 //                       absent where little is kept
+    device::Tensor inner;  // (rows, inner width)   what the first matrix gives
+    device::Tensor
+        result;          // (rows, result width)  what the last matrix reads; may be absent where little is kept
+    device::Tensor sum;  // (own rows, width)     what the norm reads, where it is behind
+    device::ConstTensor grad_sum;         // (own rows, width)     gradient of residual + branch
+    device::ConstTensor grad_projection;  // (rows, width)         gradient of what the last matrix gives
+    device::Tensor grad_inner;            // (rows, inner width)
+    device::Tensor grad_normed;           // (own rows, width)     gradient of what the first matrix reads
     GuestStates first_guests, last_guests;
     bool is_normed = false;  // already, by the layer before
 };
@@ -54,24 +56,26 @@ public:
 
     // From the input to state.inner, and from state.result, which must be filled by then, to the output. An
     // activation of all of state.inner may go along with it, and `next_norm` (or none) with the output.
-    void open(const Pass& pass, Weights weights, ConstTensor input, BranchState& state, Arena& kept,
-              const JoinedActivation& activation = {}) const;
-    Tensor close(const Pass& pass, Weights weights, ConstTensor input, BranchState& state, Arena& kept,
-                 const NextNorm* next_norm) const;
+    void open(const Pass& pass, Weights weights, device::ConstTensor input, BranchState& state,
+              device::Arena& kept, const JoinedActivation& activation = {}) const;
+    device::Tensor close(const Pass& pass, Weights weights, device::ConstTensor input, BranchState& state,
+                         device::Arena& kept, const NextNorm* next_norm) const;
 
     // From grad_output to grad_result, and from state.grad_inner, which must be filled by then, to grad_input.
-    void backward_close(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_result,
-                        BranchState& state, Arena& kept, const JoinedActivation& activation = {}) const;
-    void backward_open(const Pass& pass, Weights weights, ConstTensor input, Tensor grad_input,
-                       BranchState& state, Arena& kept) const;
+    void backward_close(const Pass& pass, Weights weights, device::ConstTensor grad_output,
+                        device::Tensor grad_result, BranchState& state, device::Arena& kept,
+                        const JoinedActivation& activation = {}) const;
+    void backward_open(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor grad_input,
+                       BranchState& state, device::Arena& kept) const;
 
-    void backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                         const BranchState& state, Gradients gradients, Arena& scratch) const;
+    void backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
+                         device::ConstTensor grad_output, const BranchState& state, Gradients gradients,
+                         device::Arena& scratch) const;
 
-    bool joins_when_opened(const Pass& pass, ActivationKind activation) const {
+    bool joins_when_opened(const Pass& pass, kernels::ActivationKind activation) const {
         return first_->joins(pass, activation);
     }
-    bool joins_when_closed_backward(const Pass& pass, ActivationKind activation) const {
+    bool joins_when_closed_backward(const Pass& pass, kernels::ActivationKind activation) const {
         return last_->joins(pass, activation);
     }
 
@@ -82,8 +86,10 @@ public:
     std::size_t inner_width() const { return first_->output_width(); }
 
 private:
-    void make_next_norm(const Pass& pass, const NextNorm& next, const ResidualAdd& sum, Arena& kept) const;
-    ConstTensor normed_again(const Pass& pass, Weights weights, ConstTensor input, Arena& scratch) const;
+    void make_next_norm(const Pass& pass, const NextNorm& next, const kernels::ResidualAdd& sum,
+                        device::Arena& kept) const;
+    device::ConstTensor normed_again(const Pass& pass, Weights weights, device::ConstTensor input,
+                                     device::Arena& scratch) const;
 
     // Its own weights or gradients among those of the branch.
     template <class Span>
@@ -107,4 +113,4 @@ private:
     std::shared_ptr<const Projection> first_, last_;  // plain or rebalanced; copies of a layer share them
 };
 
-}  // namespace trireme
+}  // namespace trireme::model

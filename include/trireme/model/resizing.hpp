@@ -14,12 +14,12 @@
 #include "trireme/layout/migration.hpp"
 #include "trireme/model/parameter.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 // Names a projection of the model.
 struct ProjectionPlace {
     std::size_t block = 0;
-    Product product = Product::attention_in;
+    layout::Product product = layout::Product::attention_in;
 
     friend auto operator<=>(const ProjectionPlace&, const ProjectionPlace&) = default;
 };
@@ -28,7 +28,7 @@ struct ProjectionPlace {
 struct ProjectionShape {
     ProjectionPlace place;
     std::size_t channels = 0;  // that it reads
-    WeightAxes axes = WeightAxes::in_out;
+    kernels::WeightAxes axes = kernels::WeightAxes::in_out;
     std::vector<ParameterSpec> weights = {};  // its matrices, which read the same channels
 
     std::size_t outputs() const;
@@ -46,19 +46,19 @@ struct KeptChannels {
     std::vector<std::int32_t> channels = {};  // ascending
     Filling filling = Filling::zero;
     // Of Filling::same, else absent.
-    std::vector<Tensor> last_weights = {};  // gradients of each matrix, of the last micro-batch
-    Tensor last_input = {};                 // (most rows, channels): gradient of the last micro-batch
-    std::size_t last_rows = 0;              // that it had
+    std::vector<device::Tensor> last_weights = {};  // gradients of each matrix, of the last micro-batch
+    device::Tensor last_input = {};                 // (most rows, channels): gradient of the last micro-batch
+    std::size_t last_rows = 0;                      // that it had
 
-    ConstTensor indices() const;  // (kept) i32
+    device::ConstTensor indices() const;  // (kept) i32
 };
 
 class Resizing {
 public:
     // `most_rows` are a micro-batch's, of all tensor ranks. Filling::same remembers gradients in memory of
     // `place`.
-    Resizing(const std::vector<ProjectionShape>& projections, Filling filling, DType dtype,
-             std::size_t most_rows, Place place);
+    Resizing(const std::vector<ProjectionShape>& projections, Filling filling, device::DType dtype,
+             std::size_t most_rows, device::Place place);
 
     // Begins a period, while no micro-batch is in flight: all of its passes leave out the same. The channels of
     // each projection that is named, ascending; the others keep all.
@@ -72,7 +72,7 @@ public:
 
     std::size_t bytes() const;  // that Filling::same remembers
     // That memory, and how many rows the last input of each projection had in it; empty without it.
-    std::vector<Tensor> memory() const;
+    std::vector<device::Tensor> memory() const;
     std::vector<std::uint64_t> last_rows() const;
     void set_last_rows(const std::vector<std::uint64_t>& rows);
 
@@ -93,8 +93,8 @@ struct ResizingState {
     std::vector<double> variation = {};   // of the channels of all projections, one after the other
     std::vector<std::uint8_t> kept = {};  // likewise: 1 or 0
     std::vector<std::uint64_t> last_rows =
-        {};                           // of each projection, where gradients are remembered; else empty
-    std::vector<Tensor> memory = {};  // vectors, where they lie: weights of long ago, and gradients
+        {};                                   // of each projection, where gradients are remembered; else empty
+    std::vector<device::Tensor> memory = {};  // vectors, where they lie: weights of long ago, and gradients
 };
 
-}  // namespace trireme
+}  // namespace trireme::model

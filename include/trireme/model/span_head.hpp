@@ -5,34 +5,37 @@
 #include "trireme/model/layer.hpp"
 #include "trireme/model/tensor_part.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 class SpanHead {
 public:
     struct State : LossState {
-        ConstTensor input;   // (rows, width): all rows
-        Tensor grad_logits;  // (rows, 2)
+        device::ConstTensor input;   // (rows, width): all rows
+        device::Tensor grad_logits;  // (rows, 2)
     };
 
     SpanHead(const ModelConfig& config, const TensorPart& part);
     std::vector<ParameterSpec> parameters() const;  // qa_outputs.weight and .bias
 
     // Gives back an absent tensor: the loss is in the state.
-    Tensor forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const;
-    void backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                        Tensor grad_input, State& state, Arena& kept) const;
-    void backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                         State& state, Gradients gradients, Arena& scratch) const;
+    device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
+                           device::Arena& kept) const;
+    void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
+                        device::ConstTensor grad_output, device::Tensor grad_input, State& state,
+                        device::Arena& kept) const;
+    void backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
+                         device::ConstTensor grad_output, State& state, Gradients gradients,
+                         device::Arena& scratch) const;
 
 private:
     // Every tensor rank computes all. The logits of all rows; with a scale for gradients, these in their place.
     // Fills state.loss.
-    Tensor logits_and_loss(const Pass& pass, Weights weights, ConstTensor input, double gradient_scale,
-                           State& state, Arena& arena) const;
+    device::Tensor logits_and_loss(const Pass& pass, Weights weights, device::ConstTensor input,
+                                   double gradient_scale, State& state, device::Arena& arena) const;
 
     std::size_t width_;
     double deviation_;
     bool is_first_;  // of the tensor ranks
 };
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -10,16 +10,16 @@
 #include "trireme/layout/box.hpp"
 #include "trireme/model/layer.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 struct TensorGroup {
-    Communicator& ranks;
-    Arena& exchange;         // temporaries of the exchanges
-    bool cuts_rows = false;  // sequence parallelism
+    comm::Communicator& ranks;
+    device::Arena& exchange;  // temporaries of the exchanges
+    bool cuts_rows = false;   // sequence parallelism
 };
 
 // The rows of the micro-batch that this rank has between branches.
-Range own_rows(const Pass& pass);
+layout::Range own_rows(const Pass& pass);
 
 // Whether this rank adds to the gradients of what all tensor ranks hold: where all have computed the same, only
 // the first does.
@@ -27,17 +27,17 @@ bool counts_what_all_hold(const Pass& pass);
 
 // Collective over the tensor group. All rows, of which `own` has this rank's. Without sequence parallelism
 // these are all; otherwise the tensor comes from `arena`.
-ConstTensor whole_rows(const Pass& pass, ConstTensor own, Arena& arena);
+device::ConstTensor whole_rows(const Pass& pass, device::ConstTensor own, device::Arena& arena);
 
 // This rank's rows of a tensor that has all.
 template <class View>
 View own_part(const Pass& pass, const View& whole) {
-    const Range own = own_rows(pass);
+    const layout::Range own = own_rows(pass);
     return whole.row_range(own.begin, own.count);
 }
 
 // Collective over the tensor group. `partial` has all rows, of which each rank has made a part of each element.
 // Gives this rank's rows of the sum, in the memory of `partial`.
-Tensor sum_over_ranks(const Pass& pass, Tensor partial);
+device::Tensor sum_over_ranks(const Pass& pass, device::Tensor partial);
 
-}  // namespace trireme
+}  // namespace trireme::model

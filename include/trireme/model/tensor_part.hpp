@@ -8,12 +8,12 @@
 #include "trireme/model/config.hpp"
 #include "trireme/model/parameter.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 // Some channels of a width: ranges that lie side by side in the memory of a rank.
 struct Channels {
     std::size_t width = 0;  // of all ranks
-    std::vector<Range> own;
+    std::vector<layout::Range> own;
 
     std::size_t count() const;
 };
@@ -28,14 +28,14 @@ struct TensorPart {
     bool is_whole() const { return shares.size() == 1; }
 
     // Throw ConfigError where there are fewer units than ranks.
-    Range groups(const ModelConfig& config) const;  // of attention
+    layout::Range groups(const ModelConfig& config) const;  // of attention
     Channels queries(const ModelConfig& config) const;
     Channels keys(const ModelConfig& config) const;  // and values
     Channels mlp(const ModelConfig& config) const;
-    Range vocabulary(const ModelConfig& config) const;
+    layout::Range vocabulary(const ModelConfig& config) const;
 };
 
 // The part of a whole tensor that has these of its rows and columns.
 ParameterSpec part_of(const ParameterSpec& whole, const Channels& rows, const Channels& columns);
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -8,13 +8,13 @@
 #include "trireme/comm/communicator.hpp"
 #include "trireme/mover/move.hpp"
 
-namespace trireme {
+namespace trireme::mover {
 
 // Where in the memory of this rank a box of a tensor is: `memory` has it at the placement's row and column.
 struct BoxInMemory {
     std::string tensor;
-    Placement placement;
-    Tensor memory;
+    layout::Placement placement;
+    device::Tensor memory;
 };
 
 // A rank's part of a move on its way. Every rank of `group`, which has all that the move names, makes one.
@@ -25,7 +25,7 @@ public:
     // ways than the move's. `move`, `group` and both memories outlive it. Throws BugError where a box lacks
     // something that the move names. Of a group that carries no values it needs neither box.
     Journey(const Move& move, const std::vector<BoxInMemory>& from, const std::vector<BoxInMemory>& to,
-            DType dtype, Communicator& group);
+            device::DType dtype, comm::Communicator& group);
     ~Journey();
 
     // Lets messages go on, and starts what can be started. Never waits. Whether all is done, here.
@@ -40,9 +40,9 @@ private:
 
 // Collective over `group`. From beginning to end.
 void carry_out(const Move& move, const std::vector<BoxInMemory>& from, const std::vector<BoxInMemory>& to,
-               DType dtype, Communicator& group);
+               device::DType dtype, comm::Communicator& group);
 
 // Bytes of the memory in which boxes travel.
-std::size_t bytes_in_flight(const Move& move, DType dtype, int rank);
+std::size_t bytes_in_flight(const Move& move, device::DType dtype, int rank);
 
-}  // namespace trireme
+}  // namespace trireme::mover

@@ -8,12 +8,12 @@
 
 #include "trireme/layout/pieces.hpp"
 
-namespace trireme {
+namespace trireme::mover {
 
 // A box of a tensor that a rank is to have, and a rank that has it.
 struct Transfer {
     std::size_t tensor = 0;  // its number in Move::tensors
-    Box box;
+    layout::Box box;
     int source = 0;
     int destination = 0;  // the source itself, of what is there already
 
@@ -55,7 +55,7 @@ struct Move {
 // that it is to have and has not, each once: from a rank of its own node, if one there has them, and of these
 // from the one with the least to send so far, the first of equal ones. Boxes that are larger than a round
 // allows are cut. Throws BugError where something is to be held that nobody has.
-Move plan_move(const std::vector<HeldTensor>& before, const std::vector<HeldTensor>& after,
+Move plan_move(const std::vector<layout::HeldTensor>& before, const std::vector<layout::HeldTensor>& after,
                const MoveRules& rules = {});
 
-}  // namespace trireme
+}  // namespace trireme::mover

@@ -12,24 +12,25 @@
 #include "trireme/mover/carry_out.hpp"
 #include "trireme/mover/move.hpp"
 
-namespace trireme {
+namespace trireme::mover {
 
 // Three moves, each over all ranks: `out`, from the memory of before into the twins; `stay`, from there to the
 // memory behind, of what is there already; `in`, from the own node's twin to the memory behind, once its ranks
 // are done with `out`. Only `out` sends messages: what no rank of a node has.
 struct TwinMove {
     Move out, stay, in;
-    std::map<int, std::vector<TensorBox>> twins;  // of each node, one box behind the other, none overlapping
+    std::map<int, std::vector<layout::TensorBox>>
+        twins;  // of each node, one box behind the other, none overlapping
 
     std::size_t elements_at(int node) const;
     std::size_t elements() const;  // of all twins
 };
 
 // `rules.nodes` names each rank's node, in whatever numbers; none: all are on one, number 0.
-TwinMove plan_twin_move(const std::vector<HeldTensor>& before, const std::vector<HeldTensor>& after,
-                        const MoveRules& rules = {});
+TwinMove plan_twin_move(const std::vector<layout::HeldTensor>& before,
+                        const std::vector<layout::HeldTensor>& after, const MoveRules& rules = {});
 
 // The boxes of a node's twin in the node's memory.
-std::vector<BoxInMemory> boxes_of_twin(const TwinMove& move, int node, DType dtype, std::byte* memory);
+std::vector<BoxInMemory> boxes_of_twin(const TwinMove& move, int node, device::DType dtype, std::byte* memory);
 
-}  // namespace trireme
+}  // namespace trireme::mover

@@ -6,7 +6,7 @@
 
 #include "trireme/base/named_values.hpp"
 
-namespace trireme {
+namespace trireme::optim {
 
 enum class OptimizerKind : std::uint8_t { adamw, sgd };
 inline constexpr NamedValue<OptimizerKind> optimizers[] = {
@@ -41,4 +41,4 @@ void check_optimizer(const OptimizerConfig& config);
 //   wsd        rate, then down to min_rate in a straight line over the last tenth, at least one step
 double learning_rate(const OptimizerConfig& config, std::size_t step, std::size_t steps);
 
-}  // namespace trireme
+}  // namespace trireme::optim

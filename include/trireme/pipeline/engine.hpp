@@ -13,20 +13,20 @@
 #include "trireme/pipeline/stage_worker.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::pipeline {
 
 // Where a rank stands among the others, and the two groups its messages travel in: rank r of a group is
 // ranks[r] of the job. What the engine is made with outlives it.
 struct EngineWiring {
     int rank = 0;  // in the job
-    const std::vector<Team>& teams;
-    const PipelineShape& shape;
+    const std::vector<layout::Team>& teams;
+    const schedule::PipelineShape& shape;
     bool are_rows_cut = false;  // sequence parallelism: a rank of a team has its own rows only
-    Communicator& activations;
-    Communicator& gradients;
-    const std::vector<int>& ranks;  // of the job, ascending: those in the groups
-    int steps_in_flight = 1;        // at once, at most
-    Trace* trace = nullptr;         // of what it does; none: nobody asks
+    comm::Communicator& activations;
+    comm::Communicator& gradients;
+    const std::vector<int>& ranks;   // of the job, ascending: those in the groups
+    int steps_in_flight = 1;         // at once, at most
+    device::Trace* trace = nullptr;  // of what it does; none: nobody asks
 };
 
 class Engine {
@@ -38,11 +38,11 @@ public:
     // is a BugError naming both instructions; one that stalls a ResourceError naming the instruction that waits
     // and its place in the program. Messages may be in flight still when it returns, and are there for the
     // programs that go on from here.
-    void go_on(const Program& program, StageWorker& worker);
+    void go_on(const schedule::Program& program, StageWorker& worker);
     // Returns when all messages are complete.
     void finish(StageWorker& worker);
     // Both: of a program that stands by itself.
-    void execute(const Program& program, StageWorker& worker);
+    void execute(const schedule::Program& program, StageWorker& worker);
 
     // Lets messages go on while a worker computes; called by it now and then.
     void progress();
@@ -57,4 +57,4 @@ private:
     std::unique_ptr<State> state_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::pipeline

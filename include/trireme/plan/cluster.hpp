@@ -32,7 +32,7 @@
 
 #include "trireme/layout/links.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 
 struct DeviceClock {
     double mhz = 0;
@@ -64,8 +64,8 @@ struct NodeGroup {
     ClusterDevice device;
     std::size_t devices_per_node = 1;
     std::size_t nodes = 1;
-    std::optional<Link> inside = {};  // from device to device; each has its bandwidth, each way
-    bool do_cores_carry = false;      // its messages, by copying what they receive
+    std::optional<layout::Link> inside = {};  // from device to device; each has its bandwidth, each way
+    bool do_cores_carry = false;              // its messages, by copying what they receive
 
     std::size_t devices() const { return devices_per_node * nodes; }
 };
@@ -73,14 +73,15 @@ struct NodeGroup {
 struct FatTree {
     std::size_t leaf_nodes = 1;
     std::size_t spines = 1;
-    Link up = {};  // from a leaf to a spine; the latency is that of the way up and down
+    layout::Link up = {};  // from a leaf to a spine; the latency is that of the way up and down
 };
 
 struct Cluster {
     std::string name;
     std::string source;
-    std::vector<NodeGroup> groups;     // in the order in which ranks go over them, node by node
-    std::optional<Link> between = {};  // from device to device; all devices of a node share its bandwidth
+    std::vector<NodeGroup> groups;  // in the order in which ranks go over them, node by node
+    std::optional<layout::Link> between =
+        {};  // from device to device; all devices of a node share its bandwidth
     std::size_t rails = 1;
     std::optional<FatTree> fat_tree = {};
     std::vector<FigureSource> sources = {};  // of groups: "groups[0].nodes"
@@ -97,4 +98,4 @@ Cluster with_free_network(Cluster cluster);
 // Throws ConfigError for a text that describes no cluster, naming the place in it; `place` is the file's name.
 Cluster cluster_from_json(std::string_view text, const std::string& place);
 
-}  // namespace trireme
+}  // namespace trireme::plan

@@ -11,21 +11,21 @@
 #include "trireme/layout/layout.hpp"
 #include "trireme/layout/migration.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 
 struct Decision {
     std::size_t step = 0;  // behind which the plan changes
-    Layout layout = {};
-    std::optional<int> micro_batches = {};         // of a step, in all; none: as many as before
-    std::optional<std::string> schedule = {};      // its name; none: as before
-    std::vector<double> left_out = {};             // as Plan has it
-    std::vector<Migration> migrations = {};        // likewise
-    std::string policy = {};                       // that decided
-    std::string reason = {};                       // for people
-    std::string from = {}, to = {};                // hashes of the plans; empty: not said
-    std::map<std::string, double> terms = {};      // numbers that it rests on, or led to
-    std::optional<double> predicted_seconds = {};  // that the change would take
-    std::optional<double> measured_seconds = {};   // and did
+    layout::Layout layout = {};
+    std::optional<int> micro_batches = {};           // of a step, in all; none: as many as before
+    std::optional<std::string> schedule = {};        // its name; none: as before
+    std::vector<double> left_out = {};               // as Plan has it
+    std::vector<layout::Migration> migrations = {};  // likewise
+    std::string policy = {};                         // that decided
+    std::string reason = {};                         // for people
+    std::string from = {}, to = {};                  // hashes of the plans; empty: not said
+    std::map<std::string, double> terms = {};        // numbers that it rests on, or led to
+    std::optional<double> predicted_seconds = {};    // that the change would take
+    std::optional<double> measured_seconds = {};     // and did
 
     friend bool operator==(const Decision&, const Decision&) = default;
 };
@@ -45,4 +45,4 @@ std::string json_of(const Decision& decision);  // without an end of line
 // {"step": 5, "no_change": "..."}: why the plan stayed after a step, without an end of line.
 std::string json_of_no_change(std::size_t step, const std::string& why);
 
-}  // namespace trireme
+}  // namespace trireme::plan

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace trireme {
+namespace trireme::plan {
 
 // A kernel's call, as the device counts it: see Cost.
 struct KernelCall {
@@ -73,4 +73,4 @@ private:
     std::map<std::string, Knots, std::less<>> kernels_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::plan

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace trireme {
+namespace trireme::plan {
 
 // How samples of unequal length share a micro-batch.
 //   fixed   every sample is padded to the longest of the corpus, once cut
@@ -28,4 +28,4 @@ struct MicroBatch {
 // Micro-batches exist even when there are fewer samples; those are empty.
 std::vector<std::vector<SampleVisit>> cut_evenly(const std::vector<SampleVisit>& samples, std::size_t parts);
 
-}  // namespace trireme
+}  // namespace trireme::plan

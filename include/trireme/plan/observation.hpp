@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace trireme {
+namespace trireme::plan {
 
 // What a rank did in a step, or in one of several on average.
 // Seconds in which a rank waits for others.
@@ -48,4 +48,4 @@ struct Observation {
     std::size_t steady_steps = 0;  // since a rank became slow, ceased to be, or became so in another measure
 };
 
-}  // namespace trireme
+}  // namespace trireme::plan

@@ -15,26 +15,26 @@
 #include "trireme/schedule/pipeline_shape.hpp"
 #include "trireme/schedule/predict.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 
 // Programs for all teams, proved for any number of steps.
 struct ProvedPrograms {
-    PipelineShape shape;            // of one step
-    std::vector<Program> prologue;  // per team: see Phases; empty ones of a synchronous schedule
-    std::vector<Program> programs;  // per team: of each step, the body
-    int look_ahead = 0;             // steps beyond its own that a body reaches into
-    Proof proof;                    // of enough steps
+    schedule::PipelineShape shape;            // of one step
+    std::vector<schedule::Program> prologue;  // per team: see Phases; empty ones of a synchronous schedule
+    std::vector<schedule::Program> programs;  // per team: of each step, the body
+    int look_ahead = 0;                       // steps beyond its own that a body reaches into
+    schedule::Proof proof;                    // of enough steps
 
-    Phases phases() const { return {.prologue = prologue, .body = programs}; }
+    schedule::Phases phases() const { return {.prologue = prologue, .body = programs}; }
     // Whether a step can be executed by itself: nothing is in flight over its end, and no weights are old.
     bool ends_with_step() const { return enough_steps(phases(), shape.micro_batches) == 1; }
     // Of a team, over the smallest number of steps that represents all others.
-    Program long_program(int team) const;
+    schedule::Program long_program(int team) const;
 };
 
 struct Plan {
-    Layout layout;
-    std::vector<Team> teams;            // of the layout
+    layout::Layout layout;
+    std::vector<layout::Team> teams;    // of the layout
     std::vector<Recompute> recompute;   // per stage
     bool cuts_rows = false;             // sequence parallelism
     bool shards_optimizer = true;       // each holder of a piece updates its shard of it
@@ -44,8 +44,8 @@ struct Plan {
                                         // leaves out anything
     double most_left_out = 0;           // that a rank may come to leave out
     bool remembers_left_out = false;    // the last gradients of each channel, for when it is left out
-    std::vector<Migration> migrations = {};  // what ranks of a team compute for each other in training
-    Spread spread = Spread::tree;            // how these speak to several
+    std::vector<layout::Migration> migrations = {};  // what ranks of a team compute for each other in training
+    layout::Spread spread = layout::Spread::tree;    // how these speak to several
     ProvedPrograms training;
     ProvedPrograms evaluation;  // forward only, of as many micro-batches
 
@@ -54,20 +54,20 @@ struct Plan {
 };
 
 struct PlanWish {
-    Layout layout;  // checked: see check_layout()
+    layout::Layout layout;  // checked: see check_layout()
     std::string schedule = "1f1b";
-    Phases own_programs = {};  // of a file: one for each team, or for each rank that works (those of a team
-                               // equal); none: the schedule is one of ours
-    int micro_batches = 1;     // of a step
-    bool is_each = true;       // that many for each replica of a grid, instead of in all
+    schedule::Phases own_programs = {};  // of a file: one for each team, or for each rank that works (those of
+                                         // a team equal); none: the schedule is one of ours
+    int micro_batches = 1;               // of a step
+    bool is_each = true;                 // that many for each replica of a grid, instead of in all
     std::vector<Recompute> recompute = {};  // one for all stages, or one for each
     bool cuts_rows = false;
     bool shards_optimizer = true;
-    bool ties_ends = false;             // the first and the last stage share a tensor
-    std::vector<StageCost> costs = {};  // of each stage, for schedule auto; none: they are equal
-    std::vector<bool> may_split = {};   // of each stage: schedule auto may divide backwards; none: it may in
-                                        // all. Where all is recomputed it never does
-    bool may_go_ahead = true;           // schedule auto may let updates go ahead of the norm, with a backup
+    bool ties_ends = false;                       // the first and the last stage share a tensor
+    std::vector<schedule::StageCost> costs = {};  // of each stage, for schedule auto; none: they are equal
+    std::vector<bool> may_split = {};  // of each stage: schedule auto may divide backwards; none: it may in
+                                       // all. Where all is recomputed it never does
+    bool may_go_ahead = true;          // schedule auto may let updates go ahead of the norm, with a backup
     std::vector<int> most_activations = {};  // that each team may keep, over its stages; none: any number
 };
 
@@ -85,20 +85,20 @@ Plan make_plan(const PlanWish& wish);
 Plan plan_without_programs(const PlanWish& wish);
 
 // Why the wish has no shape; empty if it has one.
-std::string obstacle_to_shape(const PlanWish& wish, const std::vector<Team>& teams);
+std::string obstacle_to_shape(const PlanWish& wish, const std::vector<layout::Team>& teams);
 // Of a step: who executes what.
-PipelineShape shape_of(const PlanWish& wish, const std::vector<Team>& teams);
+schedule::PipelineShape shape_of(const PlanWish& wish, const std::vector<layout::Team>& teams);
 
 // As DESIGN has layout.json: {"layers": 27, "stages": [{"layers": [0, 8], "replicas": [{"ranks": [0, 1],
 // "shares": [5, 3], "turns": 2}, {"ranks": [2]}]}, ...], "idle": [7]}; layers are begin and end, shares may be
 // left out where they are even, and turns where there is 1. An object that has a "layout", as `plan --format
 // json` gives, stands for that. Throws ConfigError for a text that is no such thing, naming the place in it;
 // check_layout() is the caller's.
-Layout layout_from_json(std::string_view text, const std::string& place);
-std::string json_of(const Layout& layout);
+layout::Layout layout_from_json(std::string_view text, const std::string& place);
+std::string json_of(const layout::Layout& layout);
 
 // All of a plan, in one line, and what names it: the first 16 digits of that line's SHA-256.
 std::string json_of(const Plan& plan);
 std::string hash_of(const Plan& plan);
 
-}  // namespace trireme
+}  // namespace trireme::plan

@@ -24,7 +24,7 @@
 #include "trireme/layout/links.hpp"
 #include "trireme/plan/kernel_times.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 
 struct LayerProfile {
     std::string name;          // "attention"
@@ -58,7 +58,7 @@ struct Profile {
     std::vector<LayerProfile> layers = {};  // of the model's list: 27 for gpt2
     std::vector<KernelProfile> kernels = {};
     double launch = 0;  // seconds from one kernel to the next
-    std::vector<LinkLevel> links = {};
+    std::vector<layout::LinkLevel> links = {};
 
     friend bool operator==(const Profile&, const Profile&) = default;
 };
@@ -68,4 +68,4 @@ std::string json_of(const Profile& profile);
 // Throws ConfigError for a text that is no profile, naming the place in it; `place` is the file's name.
 Profile profile_from_json(std::string_view text, const std::string& place);
 
-}  // namespace trireme
+}  // namespace trireme::plan

@@ -6,7 +6,7 @@
 
 #include "trireme/plan/profile.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 
 // Of one model and one micro-batch.
 struct RankProfiles {
@@ -20,11 +20,11 @@ struct RankProfiles {
     const Profile& of(int rank) const { return kinds[kind_of(rank)]; }
 
     // The link between two ranks. Of the measurements at its two ends the slower one for `bytes` bytes counts.
-    Link link(int a, int b, double bytes) const {
-        const Link of_a = link_between(of(a).links, a, b);
-        const Link of_b = link_between(of(b).links, a, b);
+    layout::Link link(int a, int b, double bytes) const {
+        const layout::Link of_a = link_between(of(a).links, a, b);
+        const layout::Link of_b = link_between(of(b).links, a, b);
         return of_a.seconds(bytes) < of_b.seconds(bytes) ? of_b : of_a;
     }
 };
 
-}  // namespace trireme
+}  // namespace trireme::plan

@@ -5,7 +5,7 @@
 
 #include "trireme/base/named_values.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 
 //   none        everything that the backward pass reads
 //   selective   not what is cheap to compute again: outputs of norms and of activations
@@ -20,4 +20,4 @@ inline constexpr NamedValue<Recompute> recompute_ways[]{
 // Returns "full" for Recompute::full.
 inline const char* name_of(Recompute recompute) { return word_of(recompute_ways, recompute); }
 
-}  // namespace trireme
+}  // namespace trireme::plan

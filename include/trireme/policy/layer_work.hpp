@@ -6,7 +6,7 @@
 
 #include "trireme/layout/box.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 
 // Of a run of layers and one micro-batch. Work is in seconds of some device: how much a layer has beside the
 // others is what counts.
@@ -22,11 +22,11 @@ struct LayerWork {
 class RunWork {
 public:
     explicit RunWork(const std::vector<LayerWork>& layers);
-    const LayerWork& of(Range run) const { return runs_[run.begin][run.count - 1]; }
+    const LayerWork& of(layout::Range run) const { return runs_[run.begin][run.count - 1]; }
     std::size_t layers() const { return runs_.size(); }
 
 private:
     std::vector<std::vector<LayerWork>> runs_;  // by their first layer, and how many
 };
 
-}  // namespace trireme
+}  // namespace trireme::policy

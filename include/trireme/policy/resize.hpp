@@ -7,7 +7,7 @@
 
 #include "trireme/policy/policy.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 
 struct ResizeRules {
     std::size_t every = 10;      // steps between two looks
@@ -18,9 +18,9 @@ struct ResizeRules {
 // Of the ranks of a team: the parts that are to be left out by those that are slow, so that each takes as long
 // as the fastest one would if nobody left out anything. That is what times are held beside; a rule that takes
 // what was measured of a part for the whole never settles.
-std::vector<double> parts_to_leave_out(const std::vector<RankTimes>& times, const std::vector<double>& slowness,
-                                       double limit);
+std::vector<double> parts_to_leave_out(const std::vector<plan::RankTimes>& times,
+                                       const std::vector<double>& slowness, double limit);
 
 Policy resized_products(ResizeRules rules);
 
-}  // namespace trireme
+}  // namespace trireme::policy

@@ -10,11 +10,11 @@
 #include "trireme/layout/circle.hpp"
 #include "trireme/policy/policy.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 
 // Of the ranks of a team, by their places in it; as Plan has them.
 struct Sharing {
-    std::vector<Migration> migrations = {};
+    std::vector<layout::Migration> migrations = {};
     std::vector<double> left_out = {};
 
     friend bool operator==(const Sharing&, const Sharing&) = default;
@@ -22,10 +22,10 @@ struct Sharing {
 
 // What it takes to help with a product, in all of a step.
 struct HelpCosts {
-    ProductParts work = {0.25, 0.25, 0.25, 0.25};  // of all products
-    ProductParts round_seconds = {};  // for each round of messages between a slow rank and its helpers
-    ProductParts whole_seconds = {};  // for its weights, if all of the product migrated
-    Spread spread = Spread::tree;     // how many rounds there are
+    layout::ProductParts work = {0.25, 0.25, 0.25, 0.25};  // of all products
+    layout::ProductParts round_seconds = {};  // for each round of messages between a slow rank and its helpers
+    layout::ProductParts whole_seconds = {};  // for its weights, if all of the product migrated
+    layout::Spread spread = layout::Spread::tree;  // how many rounds there are
 };
 
 struct SharingRules {
@@ -39,11 +39,12 @@ struct SharingRules {
 };
 
 // Seconds until the last rank of a team is done with its products and all else, and with helping.
-double seconds_of_team(const std::vector<RankTimes>& times, const Sharing& sharing,
+double seconds_of_team(const std::vector<plan::RankTimes>& times, const Sharing& sharing,
                        const HelpCosts& costs = {});
 
 // Of that, what helping takes beside products, in a team of so many.
-double seconds_of_helping(const std::vector<Migration>& migrations, std::size_t ranks, const HelpCosts& costs);
+double seconds_of_helping(const std::vector<layout::Migration>& migrations, std::size_t ranks,
+                          const HelpCosts& costs);
 
 // What the ranks leave out, in all, of one rank's products.
 double all_left_out(const Sharing& sharing, const HelpCosts& costs);
@@ -52,9 +53,9 @@ double all_left_out(const Sharing& sharing, const HelpCosts& costs);
 // longer and with less left out. Helpers compute some of all products of a slow rank, or of none; where all may
 // be left out to the same part, it may be those alone, too, that need no rounds of messages. The slowest lend
 // first, and each to as few as can be; of slow ranks those that are the least so may help.
-Sharing best_sharing(const std::vector<RankTimes>& times, const std::vector<double>& slowness,
+Sharing best_sharing(const std::vector<plan::RankTimes>& times, const std::vector<double>& slowness,
                      const SharingRules& rules);
 
 Policy shared_products(SharingRules rules);
 
-}  // namespace trireme
+}  // namespace trireme::policy

@@ -8,7 +8,7 @@
 
 #include "trireme/plan/observation.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 
 struct SlownessRules {
     double slow = 1.2;           // times as long as others
@@ -33,7 +33,7 @@ public:
 
     // What each rank took in a step. Those without products stay as they were. A run's first step, in which
     // everything is new, tells nothing.
-    std::vector<SlownessChange> add(const std::vector<RankTimes>& step);
+    std::vector<SlownessChange> add(const std::vector<plan::RankTimes>& step);
 
     // Ranks are as slow as an earlier watch has found them; in which shapes, nobody knows any more.
     void go_on_from(const std::vector<double>& factors);
@@ -64,4 +64,4 @@ private:
     bool are_shapes_new_ = false;
 };
 
-}  // namespace trireme
+}  // namespace trireme::policy

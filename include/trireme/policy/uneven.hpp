@@ -8,7 +8,7 @@
 #include "trireme/policy/policy.hpp"
 #include "trireme/policy/sharing.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 
 // A width that the ranks of a team share, behind which they wait for each other: heads, or MLP columns.
 struct SharedWidth {
@@ -20,7 +20,7 @@ struct UnevenRules {
     std::size_t every = 10;  // steps between two looks
     std::vector<SharedWidth> widths = {};
     std::vector<LayerWork> layers = {};  // of the model; empty: all are alike
-    Layout healthy = {};                 // who has what while nobody is slow; no stages: all have the same
+    layout::Layout healthy = {};         // who has what while nobody is slow; no stages: all have the same
     bool may_cut = false;                // layers may go to another stage
     bool may_take_turns = false;         // replicas may have unlike numbers of micro-batches
     std::vector<int> nodes = {};         // of each rank; ranks of one may change places. Empty: nobody does
@@ -44,4 +44,4 @@ Policy uneven_shares(UnevenRules rules);
 double stretch_of(const std::vector<SharedWidth>& widths, const std::vector<std::size_t>& shares,
                   const std::vector<double>& slowness);
 
-}  // namespace trireme
+}  // namespace trireme::policy

@@ -9,29 +9,29 @@
 #include "trireme/stage/predict.hpp"
 #include "trireme/stage/sent_batch.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 
 // Where the samples of a micro-batch lie.
-BatchShape shape_of(const MicroBatch& micro_batch, const std::vector<Sample>& samples);
+stage::BatchShape shape_of(const plan::MicroBatch& micro_batch, const std::vector<data::Sample>& samples);
 
 // Points into the batch, which must outlive it; or to where `sender` has sent it, for kernels that its queue is
 // given from here on.
 class BatchView {
 public:
-    explicit BatchView(const Batch& batch, ByteSender* sender = nullptr);
+    explicit BatchView(const data::Batch& batch, device::ByteSender* sender = nullptr);
     // Of ghosts: see ghost_batch().
-    BatchView(const ModelConfig& model, BatchShape shape);
+    BatchView(const model::ModelConfig& model, stage::BatchShape shape);
     BatchView(const BatchView&) = delete;
     BatchView& operator=(const BatchView&) = delete;
 
-    const TokenBatch& tokens() const { return view_; }
+    const model::TokenBatch& tokens() const { return view_; }
     const std::vector<std::int32_t>& targets() const { return targets_; }  // of the predicted rows
 
 private:
-    BatchShape shape_;  // its segments
+    stage::BatchShape shape_;  // its segments
     std::vector<std::int32_t> targets_;
-    TokenBatch view_;
+    model::TokenBatch view_;
     std::shared_ptr<std::byte> on_gpu_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::rank

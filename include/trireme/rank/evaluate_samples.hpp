@@ -6,10 +6,10 @@
 #include "trireme/records/evaluation.hpp"
 #include "trireme/setup/setup.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 
 // Collective over `control`. Equal on all ranks. Rank 0 shows the progress on the terminal.
-Evaluation evaluate_samples(RankModel& model, Stream& stream, const Job& job, const PlanState& current,
-                            Communicator& control);
+records::Evaluation evaluate_samples(RankModel& model, device::Stream& stream, const setup::Job& job,
+                                     const setup::PlanState& current, comm::Communicator& control);
 
-}  // namespace trireme
+}  // namespace trireme::rank

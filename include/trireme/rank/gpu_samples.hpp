@@ -9,7 +9,7 @@
 
 #include "trireme/device/gpu_meter.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 
 // In seconds. NVML's counter of energy advances every 20 to 100 ms. 0: no thread is started, and each call here
 // asks the driver.
@@ -21,26 +21,26 @@ struct SamplePeriods {
 class GpuSamples {
 public:
     // `meter` outlives it.
-    GpuSamples(const GpuMeter& meter, SamplePeriods periods);
+    GpuSamples(const device::GpuMeter& meter, SamplePeriods periods);
     ~GpuSamples();
     GpuSamples(const GpuSamples&) = delete;
     GpuSamples& operator=(const GpuSamples&) = delete;
 
     // At most one period old. Empty if the driver does not report it.
     std::optional<double> joules() const;
-    GpuReading state() const;
+    device::GpuReading state() const;
 
 private:
     void sample_until_the_end();
 
-    const GpuMeter& meter_;
+    const device::GpuMeter& meter_;
     SamplePeriods periods_;
     mutable std::mutex mutex_;
     std::condition_variable ends_changed_;
     bool ends_ = false;
     std::optional<double> joules_;
-    GpuReading state_;
+    device::GpuReading state_;
     std::thread sampler_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::rank

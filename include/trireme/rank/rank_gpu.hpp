@@ -11,10 +11,15 @@
 #include "trireme/device/stop_signals.hpp"
 #include "trireme/rank/gpu_samples.hpp"
 
-namespace trireme {
-
+namespace trireme::config {
 struct RunConfig;
+}
+
+namespace trireme::setup {
 struct Job;
+}
+
+namespace trireme::rank {
 
 // Where all ranks' GPUs are.
 struct GpusOfRanks {
@@ -25,7 +30,7 @@ struct GpusOfRanks {
 
 class RankGpu {
 public:
-    explicit RankGpu(GpusOfRanks gpus, const std::string& library = GpuMeter::standard_library,
+    explicit RankGpu(GpusOfRanks gpus, const std::string& library = device::GpuMeter::standard_library,
                      SamplePeriods periods = {});
     // Gives back the clock that it holds; while an exception is under way, those of the whole node: other ranks
     // may be killed before they can.
@@ -37,7 +42,7 @@ public:
     // part, as nobody knows who of them drew what: their sum is what the GPU consumed, counted once.
     std::optional<double> joules() const;
     // Of the whole GPU, whoever shares it.
-    GpuReading state() const;
+    device::GpuReading state() const;
 
     // Of each rank's GPU: how many ranks it has.
     const std::vector<int>& sharers() const { return sharers_; }
@@ -49,28 +54,29 @@ public:
     void hold_clock(int mhz);
     // Once all ranks hold theirs: at the first of `signals`, which outlive it, those of the node are given back
     // at once, as what kills this rank may come soon. None: nobody sends any.
-    void let_go_at(StopSignals* signals);
+    void let_go_at(device::StopSignals* signals);
 
 private:
-    const GpuMeter& meter_of_clock(int mhz) const;
+    const device::GpuMeter& meter_of_clock(int mhz) const;
     bool is_first() const;
     void open_neighbours();
     void give_back_node() const noexcept;
 
     GpusOfRanks gpus_;
     std::string library_;
-    std::optional<GpuMeter> meter_;
+    std::optional<device::GpuMeter> meter_;
     std::optional<GpuSamples> samples_;  // of the meter
     std::string complaint_;              // why there is none
     std::vector<int> sharers_;
-    std::vector<GpuMeter> neighbours_ = {};  // those of the node's other GPUs, where their clocks are held
+    std::vector<device::GpuMeter> neighbours_ =
+        {};  // those of the node's other GPUs, where their clocks are held
     bool holds_ = false;
-    std::optional<SignalCall> at_signal_;
+    std::optional<device::SignalCall> at_signal_;
 };
 
 // Collective over `control`. None of a run that uses no GPU. Throws ConfigError, on all ranks, where
 // --gpu-clock cannot be.
-std::shared_ptr<RankGpu> gpu_of_run(const Job& job, const Session& session, Communicator& control,
-                                    StopSignals* signals);
+std::shared_ptr<RankGpu> gpu_of_run(const setup::Job& job, const comm::Session& session,
+                                    comm::Communicator& control, device::StopSignals* signals);
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -22,32 +22,33 @@
 #include "trireme/records/evaluation.hpp"
 #include "trireme/records/step_outcome.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 
 // Which rank trains, and with what.
 struct TrainingRank {
     int number = 0;
-    Stream stream;
-    Trace* trace = nullptr;        // where it notes what it does when; none: nowhere
-    Stopping* stopping = nullptr;  // asked behind each step; none: nothing stops it early
+    device::Stream stream;
+    device::Trace* trace = nullptr;  // where it notes what it does when; none: nowhere
+    Stopping* stopping = nullptr;    // asked behind each step; none: nothing stops it early
 };
 
 class ParameterUpdates;
 
-class RankTrainer : private StepEvents {
+class RankTrainer : private stage::StepEvents {
 public:
     // Everything but the groups outlives it.
-    RankTrainer(const Job& job, const PlanState& current, const TrainingRank& rank, RankGroups groups);
+    RankTrainer(const setup::Job& job, const setup::PlanState& current, const TrainingRank& rank,
+                RankGroups groups);
     ~RankTrainer() override;
 
     // Fills the parameters and, if the run resumes, the optimizer's state. Communicates nothing.
     void fill(const FirstValues& values);
 
     // What this rank has of the run's state, and how many updates are behind it; between stretches.
-    std::vector<StateView> views() const;
+    std::vector<checkpoint::StateView> views() const;
     std::size_t updates() const;
     // What it remembers beside that of what it leaves out; none where that is nothing.
-    std::optional<ResizingState> resizing_state();
+    std::optional<model::ResizingState> resizing_state();
     // Called before any of it changes.
     void call_before_update(std::function<void()> call);
 
@@ -55,7 +56,7 @@ public:
     // nothing is in flight. Each step gives what is known by then, in order: of a synchronous schedule its own
     // outcome, otherwise that of a step some steps ago, and the last one all that are left.
     void begin_stretch(std::size_t first, std::size_t end);
-    std::vector<StepOutcome> step();
+    std::vector<records::StepOutcome> step();
 
     // On all ranks behind the same step. Begins no step that is not begun: the end of the stretch, from now on.
     std::size_t end_stretch_early();
@@ -66,14 +67,14 @@ public:
     std::optional<NonFiniteFinding> repeat_with_checks(std::size_t step);
 
     // Collective over `control`. On the validation samples; between stretches.
-    Evaluation evaluate(Communicator& control);
+    records::Evaluation evaluate(comm::Communicator& control);
 
     // Collective over each team; between stretches. What the plan has this rank leave out or others compute, of
     // channels that are chosen anew.
     void share_products();
 
     // Collective over all ranks; between stretches.
-    RankLinks measure_links(Communicator& all);
+    layout::RankLinks measure_links(comm::Communicator& all);
 
     // For the trainer of the next plan: what this one leaves, which is of no use any more, and where it goes.
     RankState take_state();
@@ -82,7 +83,7 @@ public:
     void await(std::unique_ptr<MomentJourney> moments);
 
     // Of ghosts: passes like an earlier one, or one in `shared` (or none), are charged as a whole.
-    void charge_whole_passes(std::shared_ptr<PassTimes> shared);
+    void charge_whole_passes(std::shared_ptr<stage::PassTimes> shared);
     // Collective over the team: its passes, for all who share.
     void rehearse();
 
@@ -95,28 +96,28 @@ private:
     void prepare_next();
     std::unique_ptr<StepInFlight> prepared(std::size_t step);
     void add_step(std::size_t step);
-    void add_batches(StepInFlight& step, const std::vector<SampleVisit>& visits);
-    bool is_of_ghosts() const { return job_.place == Place::ghost; }
+    void add_batches(StepInFlight& step, const std::vector<plan::SampleVisit>& visits);
+    bool is_of_ghosts() const { return job_.place == device::Place::ghost; }
     void after_layer() override;
     void update(int step) override;
     bool validate(int step) override;
     void prepare_to_share_products();
-    void go_on_resizing(const StoredModel& stored);
+    void go_on_resizing(const checkpoint::StoredModel& stored);
     void know_spared();
     void report(const RoundResult& result, double begin);
-    StopReason wish_to_stop();
-    StepOutcome settle();
+    records::StopReason wish_to_stop();
+    records::StepOutcome settle();
 
-    const Job& job_;
-    const PlanState& current_;
-    Trace* trace_;
+    const setup::Job& job_;
+    const setup::PlanState& current_;
+    device::Trace* trace_;
     Stopping* stopping_;
-    Stream stream_;
+    device::Stream stream_;
     RankModel model_;
     std::unique_ptr<ParameterUpdates> updates_;
-    Sampler sampler_;
+    data::Sampler sampler_;
     bool has_gone_on_ = false;  // with what a checkpoint says of channels, which the team does not know yet
-    Tally records_;
+    comm::Tally records_;
 
     // Of the stretch; steps of it count from 0.
     std::size_t first_ = 0;
@@ -129,4 +130,4 @@ private:
     StepEnergy energy_{job_.gpu.get()};
 };
 
-}  // namespace trireme
+}  // namespace trireme::rank

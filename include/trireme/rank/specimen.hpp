@@ -8,7 +8,7 @@
 #include "trireme/device/stream.hpp"
 #include "trireme/model/model.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 
 // Of the configuration counts what says which model is trained, on what, with which numbers and kernels;
 // `run.batch` samples make the micro-batch. With a corpus they are the first that `train` would visit; without
@@ -16,28 +16,28 @@ namespace trireme {
 class Specimen {
 public:
     // Throws ConfigError for whatever `train` would refuse of these options.
-    explicit Specimen(const RunConfig& config);
+    explicit Specimen(const config::RunConfig& config);
     Specimen(const Specimen&) = delete;
     Specimen& operator=(const Specimen&) = delete;
     ~Specimen();
 
-    const ModelConfig& model() const { return model_; }
-    const TokenBatch& batch() const;
-    DType dtype() const;
-    Stream stream() const;  // of all cores, where no number of threads is given
+    const model::ModelConfig& model() const { return model_; }
+    const model::TokenBatch& batch() const;
+    device::DType dtype() const;
+    device::Stream stream() const;  // of all cores, where no number of threads is given
 
 private:
     struct Rows;
 
-    PrecisionConfig precision_;
+    config::PrecisionConfig precision_;
     int threads_;
-    ModelConfig model_;
+    model::ModelConfig model_;
     std::unique_ptr<Rows> rows_;
 };
 
 // Collective over all ranks. With the device that they compute on, and with the threads that are wanted, or
 // this rank's share of its node's cores.
-RunConfig measured_on(RunConfig config, const Session& session);
-int threads_of_rank(const RunConfig& config, const Session& session);
+config::RunConfig measured_on(config::RunConfig config, const comm::Session& session);
+int threads_of_rank(const config::RunConfig& config, const comm::Session& session);
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -10,59 +10,59 @@
 #include "trireme/mover/move.hpp"
 #include "trireme/setup/plan_memory.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 
 // A rank's part of it, without what it was used by.
 struct RankState {
-    std::vector<ParameterSpec> specs = {};
-    std::optional<ParameterTensors> values = {};  // none: the rank was idle
-    std::vector<ParameterShard> shards = {};
-    std::vector<ParameterTensors> kept = {};  // of the shards, by the optimizer
+    std::vector<model::ParameterSpec> specs = {};
+    std::optional<model::ParameterTensors> values = {};  // none: the rank was idle
+    std::vector<optim::ParameterShard> shards = {};
+    std::vector<model::ParameterTensors> kept = {};  // of the shards, by the optimizer
     std::size_t updates = 0;
 };
 
 // Where it goes; absent of a rank that is idle now.
 struct StatePlace {
-    const LocalParameters* parameters = nullptr;
-    Optimizer* optimizer = nullptr;
+    const stage::LocalParameters* parameters = nullptr;
+    optim::Optimizer* optimizer = nullptr;
 };
 
 // Collective over `control`. Takes over the number of updates; gives how many numbers are kept of each
 // parameter. Ranks that were idle learn both.
-std::size_t take_over_updates(const RankState& from, const StatePlace& to, Communicator& control);
+std::size_t take_over_updates(const RankState& from, const StatePlace& to, comm::Communicator& control);
 
 // In memory: the values, and the number of that number among those that are kept.
-std::vector<BoxInMemory> boxes_of_values(const RankState& state);
-std::vector<BoxInMemory> boxes_of_values(const StatePlace& place);
-std::vector<BoxInMemory> boxes_of_kept(const RankState& state, std::size_t number);
-std::vector<BoxInMemory> boxes_of_kept(const StatePlace& place, std::size_t number);
+std::vector<mover::BoxInMemory> boxes_of_values(const RankState& state);
+std::vector<mover::BoxInMemory> boxes_of_values(const StatePlace& place);
+std::vector<mover::BoxInMemory> boxes_of_kept(const RankState& state, std::size_t number);
+std::vector<mover::BoxInMemory> boxes_of_kept(const StatePlace& place, std::size_t number);
 
 // Who keeps moments and masters of what by a plan: a slice for each rank that updates it.
-std::vector<HeldTensor> updated_tensors(const Plan& plan, const GradientPlan& gradients);
+std::vector<layout::HeldTensor> updated_tensors(const plan::Plan& plan, const stage::GradientPlan& gradients);
 
 struct StateMoves {
-    Move values;
-    Move moments;  // of each of them, and of the masters
+    mover::Move values;
+    mover::Move moments;  // of each of them, and of the masters
 
     // Of values of type `dtype`, and of all that the optimizer keeps of them.
-    using Count = std::size_t (Move::*)() const;
-    std::size_t bytes(Count count, const OptimizerConfig& optimizer, DType dtype) const {
+    using Count = std::size_t (mover::Move::*)() const;
+    std::size_t bytes(Count count, const optim::OptimizerConfig& optimizer, device::DType dtype) const {
         return (values.*count)() * bytes_of(dtype) +
                kept_of(optimizer, dtype) * (moments.*count)() * bytes_of(wide_of(dtype));
     }
 };
 
 // From a plan with these gradients to another one.
-StateMoves state_moves(const Plan& from, const GradientPlan& held, const Plan& to, const GradientPlan& to_hold,
-                       const MoveRules& rules);
+StateMoves state_moves(const plan::Plan& from, const stage::GradientPlan& held, const plan::Plan& to,
+                       const stage::GradientPlan& to_hold, const mover::MoveRules& rules);
 
 // Moments on their way, one after the other; the old memory of each is given back when it has come.
 class MomentJourney {
 public:
     // Every rank of `group` makes one, and uses the group for nothing else until it has finished. `to` outlives
     // it.
-    MomentJourney(RankState from, const StatePlace& to, Move move, std::size_t moments, DType dtype,
-                  Communicator& group);
+    MomentJourney(RankState from, const StatePlace& to, mover::Move move, std::size_t moments,
+                  device::DType dtype, comm::Communicator& group);
     MomentJourney(const MomentJourney&) = delete;
     MomentJourney& operator=(const MomentJourney&) = delete;
 
@@ -76,25 +76,28 @@ private:
 
     RankState from_;
     StatePlace to_;
-    Move move_;  // of each of them
+    mover::Move move_;  // of each of them
     std::size_t left_;
-    DType dtype_;
-    Communicator& group_;
-    std::optional<Journey> current_;  // none: all have come
+    device::DType dtype_;
+    comm::Communicator& group_;
+    std::optional<mover::Journey> current_;  // none: all have come
 };
 
 // Collective over `control`, all ranks of the job. One part of the state after the other, moments first: the
 // old memory of a part is given back before the next one's new memory is touched.
-void move_state(RankState from, const StatePlace& to, StateMoves moves, DType dtype, Communicator& control);
+void move_state(RankState from, const StatePlace& to, StateMoves moves, device::DType dtype,
+                comm::Communicator& control);
 
 // Likewise, but returns when the values are there: the moments may come while they are used, until the next
 // update.
 std::unique_ptr<MomentJourney> move_values_first(RankState from, const StatePlace& to, StateMoves moves,
-                                                 DType dtype, Communicator& control);
+                                                 device::DType dtype, comm::Communicator& control);
 
 // The boxes of a rank's parameters in memory, and of what is kept of shards of them.
-std::vector<BoxInMemory> boxes_of(const std::vector<ParameterSpec>& specs, const ParameterTensors& tensors);
-std::vector<BoxInMemory> boxes_of(const std::vector<ParameterSpec>& specs,
-                                  const std::vector<ParameterShard>& shards, const ParameterTensors& kept);
+std::vector<mover::BoxInMemory> boxes_of(const std::vector<model::ParameterSpec>& specs,
+                                         const model::ParameterTensors& tensors);
+std::vector<mover::BoxInMemory> boxes_of(const std::vector<model::ParameterSpec>& specs,
+                                         const std::vector<optim::ParameterShard>& shards,
+                                         const model::ParameterTensors& kept);
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -5,7 +5,7 @@
 
 #include "trireme/rank/rank_gpu.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 
 class StepEnergy {
 public:
@@ -30,4 +30,4 @@ private:
 // not-a-number.
 void say_state_of(RankGpu* gpu, std::span<double> own);
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -11,10 +11,10 @@
 #include "trireme/device/trace.hpp"
 #include "trireme/plan/plan.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 
 // Throws ConfigError where the run has no such steps.
-void check_traced_steps(TracedSteps traced, std::size_t steps);
+void check_traced_steps(device::TracedSteps traced, std::size_t steps);
 
 // How a rank's clock was found to stand.
 struct ClockReading {
@@ -24,7 +24,7 @@ struct ClockReading {
 };
 
 // Collective over `control`, which has all ranks of the job. `now` is this rank's clock.
-ClockReading read_clock(Communicator& control, const std::function<double()>& now = now_seconds);
+ClockReading read_clock(comm::Communicator& control, const std::function<double()>& now = device::now_seconds);
 
 // From the clock of a rank, which was read twice, to seconds since a moment of rank 0's clock.
 struct ClockLine {
@@ -36,17 +36,18 @@ struct ClockLine {
 
 // The events of a rank, its place among the ranks of its team, as JSON objects with commas between, its names
 // before them. Arrows lead from messages between stages to the passes that read them.
-std::string json_of(const Trace& trace, int rank, int place, const std::string& host, const ClockLine& line);
+std::string json_of(const device::Trace& trace, int rank, int place, const std::string& host,
+                    const ClockLine& line);
 
 // Of one rank.
 class Tracing {
 public:
     // Collective over `control`, if there is anything to trace. `control` outlives it.
-    Tracing(TracedSteps steps, Communicator& control);
+    Tracing(device::TracedSteps steps, comm::Communicator& control);
 
-    Trace* trace() { return &trace_; }
+    device::Trace* trace() { return &trace_; }
     void begin_step(std::size_t step, std::size_t in_stretch);  // see Trace
-    void made_with(const Plan& plan);                           // this step and those behind it
+    void made_with(const plan::Plan& plan);                     // this step and those behind it
 
     // Collective over `control`. Rank 0 writes the file to `folder`: trace.json or, where one is there already,
     // trace-7.json, 7 being the first step that it shows. Nothing where no step was traced.
@@ -55,14 +56,14 @@ public:
 private:
     std::string head() const;
 
-    Communicator& control_;
+    comm::Communicator& control_;
     ClockReading first_;
     double origin_ = 0;  // the first reading of rank 0
-    Trace trace_;
-    TracedSteps traced_;              // so far
+    device::Trace trace_;
+    device::TracedSteps traced_;      // so far
     int place_ = 0;                   // of this rank in its team
-    std::optional<Plan> plan_;        // of the last of them; on rank 0
+    std::optional<plan::Plan> plan_;  // of the last of them; on rank 0
     std::vector<std::string> plans_;  // of all, as JSON; on rank 0
 };
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -20,7 +20,7 @@
 #include "trireme/comm/postman.hpp"
 #include "trireme/comm/session.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 
 struct WatchdogSeconds {
     double stall = 60;        // without progress
@@ -33,15 +33,16 @@ struct WatchdogSeconds {
 class Watchdog {
 public:
     // Collective over all ranks. Does nothing in a simulation, which finds by itself that nobody can go on.
-    Watchdog(const Session& session, double stall_seconds);
+    Watchdog(const comm::Session& session, double stall_seconds);
     // Over a group of its own.
-    Watchdog(std::unique_ptr<Communicator> group, const std::string& host, const WatchdogSeconds& seconds);
+    Watchdog(std::unique_ptr<comm::Communicator> group, const std::string& host,
+             const WatchdogSeconds& seconds);
     Watchdog(const Watchdog&) = delete;
     Watchdog& operator=(const Watchdog&) = delete;
 
     // For the groups that this rank waits in; and who looks after messages meanwhile.
-    Patience patience() const;
-    Postman& postman() { return postman_; }
+    device::Patience patience() const;
+    comm::Postman& postman() { return postman_; }
 
     // What to say of this rank from now on: "stands at 2RECV_B0, instruction 7 of 20". Outlives the last wait.
     void ask(std::function<std::string()> position) { position_ = std::move(position); }
@@ -58,7 +59,7 @@ private:
 
     struct Dispatch {
         Note note;
-        std::vector<Communicator::Ticket> tickets;
+        std::vector<comm::Communicator::Ticket> tickets;
     };
 
     struct Question {
@@ -80,11 +81,11 @@ private:
     std::string block() const;
 
     WatchdogSeconds seconds_;
-    Postman postman_;
-    Lookout lookout_{.look = [this](double waited) { look(waited); },
-                     .tell = [this](const std::string& stall) { pose(stall); }};
-    std::unique_ptr<Communicator> group_;  // none: the time is simulated
-    std::vector<std::string> hosts_;       // per rank
+    comm::Postman postman_;
+    device::Lookout lookout_{.look = [this](double waited) { look(waited); },
+                             .tell = [this](const std::string& stall) { pose(stall); }};
+    std::unique_ptr<comm::Communicator> group_;  // none: the time is simulated
+    std::vector<std::string> hosts_;             // per rank
     std::vector<int> others_;
     std::function<std::string()> position_ = [] { return std::string("prepares"); };
     double last_look_ = 0;
@@ -96,4 +97,4 @@ private:
     bool another_speaks_ = false;
 };
 
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace trireme {
+namespace trireme::records {
 
 struct Evaluation {
     std::size_t samples = 0;              // questions that made no sample included: they have no right answer
@@ -22,4 +22,4 @@ struct Evaluation {
 // "loss 1.2345  perplexity 3.44", "loss 0.6931  accuracy 50.0 %", "... exact match 61.2 %  F1 70.3 %"
 std::string describe(const Evaluation& evaluation);
 
-}  // namespace trireme
+}  // namespace trireme::records

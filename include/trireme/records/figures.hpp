@@ -13,7 +13,7 @@
 #include "trireme/setup/model_flops.hpp"
 #include "trireme/setup/setup.hpp"
 
-namespace trireme {
+namespace trireme::records {
 
 // The parts of a bubble are fractions of the step.
 struct BubbleParts {
@@ -23,7 +23,7 @@ struct BubbleParts {
     double wait_other = 0;   // the rest: other waits, and work outside of kernels
 };
 
-BubbleParts parts_of_bubble(double seconds, double compute_seconds, const RankWaits& waits);
+BubbleParts parts_of_bubble(double seconds, double compute_seconds, const plan::RankWaits& waits);
 
 // What came of a change of plan. Equal on all ranks.
 struct PlanChange {
@@ -60,7 +60,7 @@ struct Figures {
     std::optional<double> causal_flops;  // none: the model is not causal
     double peak_flops = 0;               // FMA rate of all ranks together, measured
     double compute_seconds = 0;          // mean over the ranks
-    RankWaits waits = {};                // mean over the ranks
+    plan::RankWaits waits = {};          // mean over the ranks
     int ranks = 1;
     std::vector<double> joules_of_ranks = {};  // empty where some are not measured
     std::size_t predicted_bytes = 0;           // per rank
@@ -98,8 +98,8 @@ std::string remark_on_memory(std::size_t grown_bytes, std::size_t predicted_byte
 // Adds up the steps of a start of a run.
 class FigureSum {
 public:
-    FigureSum(const ModelFlops& flops, double peak_flops, int ranks, double bubble_limit = 0);
-    void go_on_from(const EarlierSteps& earlier);
+    FigureSum(const setup::ModelFlops& flops, double peak_flops, int ranks, double bubble_limit = 0);
+    void go_on_from(const setup::EarlierSteps& earlier);
     void add(const StepOutcome& outcome);
     // Between two steps.
     void add_change_of_plan(const PlanChange& change, double bubble_limit);
@@ -109,7 +109,7 @@ public:
     // A later measurement of the peak; the larger one counts.
     void measure_peak_again(double flops) { figures_.peak_flops = std::max(figures_.peak_flops, flops); }
     // The steps of this start and of all earlier ones.
-    EarlierSteps so_far() const;
+    setup::EarlierSteps so_far() const;
     Figures finish(const std::optional<Evaluation>& validation) const;
     Figures finish_invalid(const std::string& complaint) const;
 
@@ -119,9 +119,9 @@ private:
     std::vector<std::string> approximations() const;
     std::optional<double> first_loss() const;
 
-    ModelFlops flops_;
+    setup::ModelFlops flops_;
     Figures figures_;
-    EarlierSteps earlier_;
+    setup::EarlierSteps earlier_;
     double bubble_limit_;                     // of the plan
     double idle_seconds_at_least_ = 0;        // by the plans, in all steps
     std::vector<double> left_out_ = {};       // by the plan
@@ -132,4 +132,4 @@ private:
     std::size_t fastest_step_ = 0;
 };
 
-}  // namespace trireme
+}  // namespace trireme::records

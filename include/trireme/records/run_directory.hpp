@@ -13,7 +13,7 @@
 #include "trireme/records/run_lock.hpp"
 #include "trireme/records/run_records.hpp"
 
-namespace trireme {
+namespace trireme::records {
 
 // "2026-01-31T14:25:01Z"
 std::string now_text();
@@ -29,9 +29,10 @@ public:
 
     void write_config(const std::string& ini);
     void write_manifest(const Manifest& manifest);
-    void add_step(std::size_t step, const StepOutcome& outcome, const ModelFlops& flops, double peak_flops);
+    void add_step(std::size_t step, const StepOutcome& outcome, const setup::ModelFlops& flops,
+                  double peak_flops);
     // From here on steps are made with another plan.
-    void add_decision(const Decision& decision);
+    void add_decision(const plan::Decision& decision);
     void add_no_change(std::size_t step, const std::string& why);  // of the plan
     void add_evaluation(std::size_t step, const Evaluation& evaluation);
     void write_summary(const Figures& figures);
@@ -53,9 +54,9 @@ private:
     std::filesystem::path path_;
     RunLock lock_;
     std::ofstream steps_;
-    bool keeps_decisions_;                 // of the run that goes on
-    std::ofstream decisions_;              // open once there is one
-    std::string peak_is_ = PeakRate{}.is;  // what the steps are compared with
+    bool keeps_decisions_;                        // of the run that goes on
+    std::ofstream decisions_;                     // open once there is one
+    std::string peak_is_ = setup::PeakRate{}.is;  // what the steps are compared with
     std::vector<std::string> remarks_;
     std::optional<std::size_t> tokens_of_image_;
     std::string plan_;  // the hash of what the steps are made with, once the manifest is written
@@ -73,7 +74,7 @@ std::filesystem::path chosen_run_directory(const std::string& wished, const std:
 
 // Opens the run directory of the options. Records of the first `kept_steps` steps stay; without a number it
 // must be new.
-std::unique_ptr<RunDirectory> open_run_directory(const RunConfig& config, const std::string& model,
+std::unique_ptr<RunDirectory> open_run_directory(const config::RunConfig& config, const std::string& model,
                                                  std::optional<std::size_t> kept_steps);
 
-}  // namespace trireme
+}  // namespace trireme::records

@@ -6,7 +6,7 @@
 
 #include "trireme/base/job.hpp"
 
-namespace trireme {
+namespace trireme::records {
 
 // "Slurm's job 4711, process 77 on node-1, since 2026-01-31T14:25:01Z"
 std::string words_of_holder(const SlurmJob& job);
@@ -35,4 +35,4 @@ private:
     std::string complaint_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::records

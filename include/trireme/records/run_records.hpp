@@ -13,7 +13,7 @@
 #include "trireme/records/figures.hpp"
 #include "trireme/setup/peak_rate.hpp"
 
-namespace trireme {
+namespace trireme::records {
 
 using Figure = std::optional<double>;
 
@@ -33,9 +33,9 @@ struct Manifest {
     std::size_t microbatches = 0;                     // of a step, of all replicas
     std::string dtype = {}, sums = {};                // type of numbers, and type in which they are summed
     std::optional<std::size_t> tokens_of_image = {};  // rows per image of a model that reads images
-    PeakRate peak = {};
+    setup::PeakRate peak = {};
     std::string resumed_from = {};  // the checkpoint; empty: the run began at its beginning
-    std::vector<SlowRank> slow = {};
+    std::vector<config::SlowRank> slow = {};
     std::string gpu_driver = {};         // its version on rank 0's node; empty: not known
     std::vector<int> ranks_of_gpu = {};  // of each rank: how many share its GPU, and what that consumes
     std::string kernel_times =
@@ -124,4 +124,4 @@ Record read_record(const nlohmann::json& json, const std::string& place);
 template <class Record>
 std::optional<Record> try_read_record(const nlohmann::json& json);
 
-}  // namespace trireme
+}  // namespace trireme::records

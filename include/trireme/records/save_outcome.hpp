@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace trireme {
+namespace trireme::records {
 
 // The end of a checkpoint. Only rank 0 has it.
 struct SaveOutcome {
@@ -19,4 +19,4 @@ struct SaveWait {
     double seconds = 0;
 };
 
-}  // namespace trireme
+}  // namespace trireme::records

@@ -12,7 +12,7 @@
 #include "trireme/plan/observation.hpp"
 #include "trireme/setup/model_flops.hpp"
 
-namespace trireme {
+namespace trireme::records {
 
 // The largest of several reasons on one rank counts.
 enum class StopReason { none, time_limit, end_of_job, user_signal, interrupt, terminate, hangup };
@@ -42,14 +42,14 @@ struct StepOutcome {
     bool is_skipped = false;  // something was not finite, and the update was left out, or that of a stage was
     std::vector<int> non_finite_ranks = {};  // Ranks with a part of the loss or gradient that is not finite
     std::string non_finite = {};  // Describes the first value that is not finite; empty: not searched.
-    StepSize size = {};
+    setup::StepSize size = {};
     std::optional<bool> is_rolled_back = {};  // its update went ahead of the norm, was wrong, and was made
                                               // again; none: updates wait for the norm
     std::size_t padded_tokens = 0;            // computed, over all replicas
     double seconds = 0;                       // of the slowest rank
     double compute_seconds = 0;               // in kernels; mean over the ranks
-    RankWaits waits = {};                     // mean over the ranks
-    std::vector<RankTimes> ranks = {};        // what each of them did
+    plan::RankWaits waits = {};               // mean over the ranks
+    std::vector<plan::RankTimes> ranks = {};  // what each of them did
     std::vector<double> slowness = {};        // of each, as Observation has it; empty: none is slow
     std::size_t peak_bytes = 0;               // resident since the start; of the largest rank
     // Of each rank's device; what a rank draws that waits for the last one at its end is of the next step.
@@ -91,9 +91,9 @@ struct RecordFields {
 };
 
 // How many a rank says, of a run whose tensors are there.
-std::size_t fields_of_record(Place place);
+std::size_t fields_of_record(device::Place place);
 
 // Adds what all ranks have said of it; what the step had to do is known before.
-void add_records(const Gathered& all, StepOutcome& outcome);
+void add_records(const comm::Gathered& all, StepOutcome& outcome);
 
-}  // namespace trireme
+}  // namespace trireme::records

@@ -8,7 +8,7 @@
 
 #include "trireme/schedule/predict.hpp"
 
-namespace trireme {
+namespace trireme::report {
 
 // Reads the records in `run_directory` and writes one HTML file that needs nothing else: no script, no network.
 // A run that has no summary yet is shown as far as its records go; a field that the records lack is left out.
@@ -33,7 +33,7 @@ struct BesideSpan {
 // Programs and when they do what, or did it.
 struct Timeline {
     std::string title;
-    Prediction prediction;
+    schedule::Prediction prediction;
     std::vector<std::string> rows = {};                // what they are called; none: team 0, team 1, ...
     std::vector<std::vector<BesideSpan>> beside = {};  // of each row; or none
 };
@@ -42,10 +42,10 @@ struct Timeline {
 // in their two halves) and updates in colours that are told apart without red and green, with a legend. What is
 // wide enough says its micro-batch (and its stage, where a team holds several); all say it where they are
 // pointed at.
-std::string schedule_svg(const Prediction& prediction, const std::string& title);
+std::string schedule_svg(const schedule::Prediction& prediction, const std::string& title);
 
 // Several, one below the other over one axis of time.
 std::string schedules_svg(const std::vector<Timeline>& timelines,
                           const std::string& unit = "time, in units of cost");
 
-}  // namespace trireme
+}  // namespace trireme::report

@@ -7,7 +7,7 @@
 #include "trireme/config/config.hpp"
 #include "trireme/device/stop_signals.hpp"
 
-namespace trireme {
+namespace trireme::run {
 
 enum class Ending { done, stopped };  // stopped: before its last step, with a checkpoint to resume from
 
@@ -16,15 +16,15 @@ enum class Ending { done, stopped };  // stopped: before its last step, with a c
 // the corpus or the run directory cannot be used. Ends after the step in which a signal reaches any rank, or
 // before the time of the run or of its job is over. `signals` may be null; otherwise they were installed before
 // the session.
-Ending train(const RunConfig& config, Session& session, StopSignals* signals = nullptr);
+Ending train(const config::RunConfig& config, comm::Session& session, device::StopSignals* signals = nullptr);
 
 // Collective over all ranks. Evaluates a stored model on a corpus. Rank 0 prints loss and perplexity, accuracy,
 // or exact match and F1, and writes them as JSON if asked to. Throws ConfigError on all ranks together if model
 // or corpus cannot be used.
-void evaluate(const EvaluateConfig& config, Session& session);
+void evaluate(const config::EvaluateConfig& config, comm::Session& session);
 
 // The options in the checkpoint that --resume names. There are none if the run begins, or if the checkpoint is
 // of a version that keeps none. Throws ConfigError where there is no such checkpoint.
-std::optional<SavedOptions> saved_options(const RunOptions& run);
+std::optional<config::SavedOptions> saved_options(const config::RunOptions& run);
 
-}  // namespace trireme
+}  // namespace trireme::run

@@ -11,7 +11,7 @@
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/predict.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 struct ScheduleInput;
 
@@ -55,4 +55,4 @@ const Schedule& schedule_named(const std::string& name);
 
 inline constexpr const char* searched_schedule = "auto";  // no row: programs are searched by costs
 
-}  // namespace trireme
+}  // namespace trireme::schedule

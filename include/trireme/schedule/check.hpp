@@ -52,7 +52,7 @@
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 struct Fault {
     int team = 0;
@@ -82,4 +82,4 @@ struct Verdict {
 // steps count.
 Verdict check(const std::vector<Program>& programs, const PipelineShape& shape);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -9,7 +9,7 @@
 #include "trireme/schedule/phases.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // The shape with what the schedule's updates wait for: see PipelineShape. Where a team holds all stages there
 // is nothing to validate.
@@ -30,4 +30,4 @@ std::vector<Program> generate(const Schedule& schedule, const PipelineShape& sha
 // ages of their weights. Throws ConfigError as generate() does.
 Phases generate_phases(const Schedule& schedule, const PipelineShape& shape);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace trireme {
+namespace trireme::schedule {
 
 // Letters as in torch.distributed.pipelining; 2 is the stage, 0 the micro-batch. Behind F, B, I and W, @1 says
 // that weights are used as they were one update ago.
@@ -62,4 +62,4 @@ std::string text_of(const Program& program);          // "0F0 0SEND_F0 ...": sep
 // Throws ConfigError for a text that is no instruction; `place` ("line 3 of my.csv") begins the message.
 Instruction parse_instruction(std::string_view text, const std::string& place);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -8,7 +8,7 @@
 #include "trireme/schedule/phases.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // A send follows the compute instruction whose result it carries; where that runs ahead of a VALIDATE and its
 // reader does not, it follows the VALIDATE. A receive stands as early as its channel's
@@ -32,4 +32,4 @@ std::string obstacle_to_lowering(const Phases& compute, const PipelineShape& sha
 // Without messages and collectives.
 std::vector<Program> compute_only(const std::vector<Program>& programs);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

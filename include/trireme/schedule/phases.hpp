@@ -6,7 +6,7 @@
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // The body of step t ends with its STEPs or, where updates are validated, its VALIDATEs. Micro-batch m of it is
 // of step t + m / micro_batches: where that is a later step, its forwards run ahead of what ends the step. The
@@ -50,4 +50,4 @@ bool repeat(const std::vector<Program>& programs, const PipelineShape& shape);
 // The same program for a later step: its micro-batches' numbers are that much higher.
 Program shifted(const Program& program, int micro_batches);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

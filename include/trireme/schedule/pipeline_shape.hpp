@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace trireme {
+namespace trireme::schedule {
 
 // A team is the ranks that hold a replica together (one rank unless tensors are shared); its ranks run equal
 // programs, so that programs are written once for each team. A team may hold several stages.
@@ -52,4 +52,4 @@ PipelineShape v_shape(int pipe, int replicas, int micro_batches_each, bool is_tr
 // executed by replica m % replicas of each stage. Teams are numbered stage by stage.
 PipelineShape uneven_shape(const std::vector<int>& replicas, int micro_batches, bool is_training = true);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

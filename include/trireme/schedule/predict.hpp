@@ -8,7 +8,7 @@
 #include "trireme/schedule/phases.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // Of one stage, in seconds or any unit. A whole backward is one act of backward_input + backward_weight, and
 // its gradient leaves at its end.
@@ -60,4 +60,4 @@ StepTime predict_step(const Phases& phases, const PipelineShape& shape, const st
 Prediction predict(const std::vector<Program>& programs, const PipelineShape& shape,
                    const std::vector<StageCost>& costs, const TeamFactors& factors = {});
 
-}  // namespace trireme
+}  // namespace trireme::schedule

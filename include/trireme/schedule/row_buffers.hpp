@@ -6,7 +6,7 @@
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // Buffers of (rows, width) that are in use at once, at most, in the program of `team`, which has been proved:
 //
@@ -18,4 +18,4 @@ namespace trireme {
 // Messages are taken to leave as late as they may, with all slots of their channel in use.
 std::size_t most_row_buffers(const Program& program, int team, const PipelineShape& shape);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

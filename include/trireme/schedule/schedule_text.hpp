@@ -9,7 +9,7 @@
 #include "trireme/schedule/phases.hpp"
 #include "trireme/schedule/predict.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // One line for each program, cells in order; empty cells and lines that begin with # are skipped; blank lines
 // too. A cell BODY stands between what comes before the first step and what each step repeats; a line without
@@ -27,4 +27,4 @@ std::string csv_of(const std::vector<Program>& programs);  // that nothing comes
 // with "..." and a note.
 std::string grid_of(const Prediction& prediction, std::size_t most_columns = 200);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

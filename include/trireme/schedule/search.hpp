@@ -8,7 +8,7 @@
 #include "trireme/schedule/pipeline_shape.hpp"
 #include "trireme/schedule/predict.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // Per team: the activations that it cannot do without, counted over its stages. A micro-batch has passed all of
 // them before it comes back to any.
@@ -32,4 +32,4 @@ std::vector<Program> search_programs(const PipelineShape& shape, const std::vect
 std::vector<Phases> programs_ahead(const std::vector<Program>& found, const PipelineShape& shape,
                                    const std::vector<bool>& may_split);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

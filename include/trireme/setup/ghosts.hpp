@@ -4,24 +4,24 @@
 #include "trireme/config/config.hpp"
 #include "trireme/layout/pieces.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 
-bool is_of_ghosts(const RunConfig& config);
+bool is_of_ghosts(const config::RunConfig& config);
 
 // True if ranks charge whole passes instead of single kernels: with many ranks, unless the options say
 // otherwise.
-bool charges_passes(const RunConfig& config, int ranks);
+bool charges_passes(const config::RunConfig& config, int ranks);
 
 // With many ranks gradients travel in fewer, larger messages, because every message costs the simulator the
 // same.
-BucketRules ghost_buckets(int ranks);
+layout::BucketRules ghost_buckets(int ranks);
 
 inline constexpr int max_ranks_in_detail = 64;
 
 // Throws ConfigError where ghosts are asked for what only values can give, or outside of simulated time, and
 // where numbers are that only ghosts have.
-void check_ghosts(const RunConfig& config);
+void check_ghosts(const config::RunConfig& config);
 // Of what computes by itself: `what` is "an evaluation".
-void refuse_ghosts(const RunConfig& config, const std::string& what);
+void refuse_ghosts(const config::RunConfig& config, const std::string& what);
 
-}  // namespace trireme
+}  // namespace trireme::setup

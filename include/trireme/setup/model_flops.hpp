@@ -5,7 +5,7 @@
 
 #include "trireme/model/model.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 
 // The work of a step.
 struct StepSize {
@@ -26,9 +26,9 @@ struct ModelFlops {
     double of_step(const StepSize& size, double attention = 12) const;
 };
 
-ModelFlops model_flops(const ModelConfig& model);
+ModelFlops model_flops(const model::ModelConfig& model);
 
 // Parameters of a layer that rows are multiplied with: tables are only looked up, and positions are only added.
-std::size_t multiplying_parameters(const Layer& layer, const ModelConfig& model);
+std::size_t multiplying_parameters(const model::Layer& layer, const model::ModelConfig& model);
 
-}  // namespace trireme
+}  // namespace trireme::setup

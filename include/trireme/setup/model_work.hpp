@@ -6,13 +6,13 @@
 #include "trireme/policy/layer_work.hpp"
 #include "trireme/setup/setup.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 
 // Of the largest micro-batch, by what kernels take on the device of rank 0 where it is described or profiled;
 // otherwise by their arithmetic and the bytes that they touch. Bytes are those of an even share.
-std::vector<LayerWork> work_of_layers(const Job& job, const PlanState& current);
+std::vector<policy::LayerWork> work_of_layers(const Job& job, const PlanState& current);
 
 // What a kernel takes on a rank's device, where that is described or profiled; none: what it takes.
-KernelSeconds kernel_seconds_of(const Job& job, int rank);
+device::KernelSeconds kernel_seconds_of(const Job& job, int rank);
 
-}  // namespace trireme
+}  // namespace trireme::setup

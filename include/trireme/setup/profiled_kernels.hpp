@@ -9,10 +9,10 @@
 #include "trireme/device/stream.hpp"
 #include "trireme/plan/kernel_times.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 
 struct ProfiledKernels {
-    KernelTimes times;
+    plan::KernelTimes times;
     double launch = 0;   // seconds from one to the next
     std::string source;  // "gpt2.json: Intel Xeon, cpu, 1 thread"
 };
@@ -38,9 +38,9 @@ private:
 
 // Those of --profile, in a simulated run; none where it is not given, or measured none. Throws ConfigError for
 // a file that cannot be read or is no profile, and likewise: see read_profiles().
-RankKernels profiled_kernels(const RunConfig& config, int ranks);
+RankKernels profiled_kernels(const config::RunConfig& config, int ranks);
 
 // What they take in place of what the device's rates say.
-KernelSeconds kernel_seconds_of(const ProfiledKernels& kernels);
+device::KernelSeconds kernel_seconds_of(const ProfiledKernels& kernels);
 
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -6,7 +6,7 @@
 #include "trireme/plan/plan.hpp"
 #include "trireme/setup/plan_memory.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 
 // Ranks that hold equal parts of the same stages, and whose programs keep as much in flight. Teams with
 // migrated products are like no other.
@@ -16,9 +16,9 @@ struct RankClass {
 };
 
 // All ranks that work, in the order of the first ranks of the classes.
-std::vector<RankClass> rank_classes(const Plan& plan);
+std::vector<RankClass> rank_classes(const plan::Plan& plan);
 
 // Per rank, the number of its team; -1 for an idle rank.
-std::vector<int> teams_of_ranks(const std::vector<Team>& teams, std::size_t ranks);
+std::vector<int> teams_of_ranks(const std::vector<layout::Team>& teams, std::size_t ranks);
 
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace trireme {
+namespace trireme::setup {
 
 struct RankMemory {
     std::size_t parameters = 0;
@@ -23,4 +23,4 @@ struct RankMemory {
     }
 };
 
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -21,9 +21,11 @@
 #include "trireme/stage/gradient_exchange.hpp"
 #include "trireme/stage/predict.hpp"
 
-namespace trireme {
-
+namespace trireme::rank {
 class RankGpu;
+}
+
+namespace trireme::setup {
 
 // A checkpoint keeps this summary of the steps of earlier starts for the next start.
 struct EarlierSteps {
@@ -34,9 +36,10 @@ struct EarlierSteps {
 
 // How a run came to the plan that it is in.
 struct PlanOrigin {
-    std::string hash;                       // of the plan of the options
-    Layout layout = {};                     // of that plan, which counts every rank as healthy
-    std::optional<Decision> decision = {};  // the last one; empty if the run is in the plan of its options
+    std::string hash;            // of the plan of the options
+    layout::Layout layout = {};  // of that plan, which counts every rank as healthy
+    std::optional<plan::Decision> decision =
+        {};  // the last one; empty if the run is in the plan of its options
     // The slowness of ranks and for how many steps it has lasted, if the run resumes in the plan of its
     // checkpoint; otherwise empty.
     std::vector<double> slowness = {};
@@ -46,16 +49,16 @@ struct PlanOrigin {
 
 // A run from its first step to its last: its options, model and data. Nothing of it changes after set-up.
 struct Job {
-    RunConfig config;
-    ModelConfig model;
-    std::optional<StoredModel> stored;   // gives the first parameters; empty if they are random
-    std::optional<Corpus> corpus;        // empty for ghosts, whose samples are made up
-    std::optional<Tokenizer> tokenizer;  // of the corpus, unless it holds images
-    SampleIndex samples;
-    BatchRules train_rules, validation_rules;
-    DType dtype = DType::f32;
-    Place place = Place::memory;  // of tensors
-    BucketRules buckets = {};
+    config::RunConfig config;
+    model::ModelConfig model;
+    std::optional<checkpoint::StoredModel> stored;  // gives the first parameters; empty if they are random
+    std::optional<data::Corpus> corpus;             // empty for ghosts, whose samples are made up
+    std::optional<data::Tokenizer> tokenizer;       // of the corpus, unless it holds images
+    data::SampleIndex samples;
+    data::BatchRules train_rules, validation_rules;
+    device::DType dtype = device::DType::f32;
+    device::Place place = device::Place::memory;  // of tensors
+    layout::BucketRules buckets = {};
     std::size_t steps = 0;
     bool resumes = false;                        // `stored` is a checkpoint of this run
     std::optional<std::size_t> kept_steps = {};  // whose records in the run directory stay; empty: it is new
@@ -63,18 +66,18 @@ struct Job {
     EarlierSteps earlier = {};                   // of all earlier starts of the run
     std::string rate_change = {};                // how a resumed run changes its learning rates, if it does
     std::optional<SimulatedDevices> devices =
-        {};                             // whose time kernels take; empty: kernels take their own time
-    RankKernels kernels = {};           // measured times on these devices, if there are any
-    std::shared_ptr<RankGpu> gpu = {};  // of this rank, shared by copies; null: it uses none
-    SlowRun slow = {};                  // deliberate slowness, which no decision may read
+        {};                                   // whose time kernels take; empty: kernels take their own time
+    RankKernels kernels = {};                 // measured times on these devices, if there are any
+    std::shared_ptr<rank::RankGpu> gpu = {};  // of this rank, shared by copies; null: it uses none
+    SlowRun slow = {};                        // deliberate slowness, which no decision may read
 };
 
 // The plan that a run is in, and what follows from it. A change of plan replaces all of it.
 struct PlanState {
-    Plan plan;
-    std::size_t micro_batch_samples = 1;   // of the largest micro-batch
-    std::vector<BatchShape> largest = {};  // micro-batches that a step and an evaluation may hold
-    GradientPlan gradients = {};
+    plan::Plan plan;
+    std::size_t micro_batch_samples = 1;          // of the largest micro-batch
+    std::vector<stage::BatchShape> largest = {};  // micro-batches that a step and an evaluation may hold
+    stage::GradientPlan gradients = {};
 };
 
 struct Setup {
@@ -84,34 +87,35 @@ struct Setup {
     bool goes_on_resizing = false;  // ranks go on with the channels that the checkpoint says they prune
 };
 
-DType dtype_of(Precision precision);
-Place place_of(DeviceKind device);  // of tensors
+device::DType dtype_of(config::Precision precision);
+device::Place place_of(config::DeviceKind device);  // of tensors
 
 // Tokens of the longest sample: --max-length, or the model's positions. Throws ConfigError for more than these,
 // and for more samples a step than anyone has.
-std::size_t longest_sample(const RunConfig& config, const ModelConfig& model);
-void check_batch_size(const RunConfig& config);
+std::size_t longest_sample(const config::RunConfig& config, const model::ModelConfig& model);
+void check_batch_size(const config::RunConfig& config);
 
 // The number of samples in the largest micro-batch of a plan, for `batch` samples a step.
-std::size_t samples_of_micro_batch(std::size_t batch, const Plan& plan);
+std::size_t samples_of_micro_batch(std::size_t batch, const plan::Plan& plan);
 
 // Micro-batches of so many samples, of training and of evaluation, with the most rows.
-std::vector<BatchShape> largest_micro_batches(const Job& job, std::size_t samples);
+std::vector<stage::BatchShape> largest_micro_batches(const Job& job, std::size_t samples);
 
 // Throws ConfigError where a step of `batch` samples has fewer samples than micro-batches.
-void check_batch_is_enough(std::size_t batch, const Plan& plan, const PlanRequest& request);
+void check_batch_is_enough(std::size_t batch, const plan::Plan& plan, const PlanRequest& request);
 
 // Sets up a training on `ranks` ranks, whose parameters come from `checkpoint` if there is one, and otherwise
 // from --init. Throws ConfigError for options that cannot be used. Communicates nothing.
-Setup set_up(const RunConfig& config, int ranks, const std::optional<std::string>& checkpoint = std::nullopt);
+Setup set_up(const config::RunConfig& config, int ranks,
+             const std::optional<std::string>& checkpoint = std::nullopt);
 // Sets up an evaluation, which has no sample to train on.
-Setup set_up_evaluation(const EvaluateConfig& config, int ranks);
+Setup set_up_evaluation(const config::EvaluateConfig& config, int ranks);
 // Says which rank --slow makes slow in that run, and when. Throws ConfigError.
 SlowRun slow_run_of(const Job& job, int ranks);
 
 // Collective over `control`. Throws ConfigError on every rank if the ranks have opened different corpora,
 // resume from different steps, or have made different plans. Does nothing in a simulation, whose ranks share
 // one process and its files.
-void require_same_setup(Communicator& control, const Setup& setup);
+void require_same_setup(comm::Communicator& control, const Setup& setup);
 
-}  // namespace trireme
+}  // namespace trireme::setup

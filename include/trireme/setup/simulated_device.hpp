@@ -9,12 +9,12 @@
 #include "trireme/config/config.hpp"
 #include "trireme/device/stream.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 
 // One on each of some ranks that follow each other.
 struct SimulatedDevice {
     std::string name;  // "A100-SXM4-80GB"
-    DeviceRates rates = {};
+    device::DeviceRates rates = {};
     std::size_t memory = 0;  // bytes
     int ranks = 0;
 };
@@ -32,14 +32,14 @@ struct SimulatedDevices {
 // Those of --cluster; none: it is not given. Throws ConfigError for a file that cannot be read or describes no
 // cluster, for one with fewer devices than ranks, for numbers that one of their devices has no rate of, and
 // where time is the wall's.
-std::optional<SimulatedDevices> simulated_devices(const RunConfig& config, int ranks);
+std::optional<SimulatedDevices> simulated_devices(const config::RunConfig& config, int ranks);
 // The devices of a --cluster that is given. The time need not be simulated.
-SimulatedDevices described_devices(const RunConfig& config, int ranks);
+SimulatedDevices described_devices(const config::RunConfig& config, int ranks);
 
 // Says why the device of `rank` does not have that many bytes; empty if it has, or if no device is described.
 std::string lack_of_device_memory(const std::optional<SimulatedDevices>& devices, int rank, std::size_t bytes);
 
 // What a rank's kernels take; nothing, where there is no such device.
-KernelSeconds kernel_seconds_of(const std::optional<SimulatedDevices>& devices, int rank);
+device::KernelSeconds kernel_seconds_of(const std::optional<SimulatedDevices>& devices, int rank);
 
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -10,7 +10,7 @@
 #include "trireme/config/emulation.hpp"
 #include "trireme/setup/slow_trace.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 
 // What of a run says whose turn it is in a step.
 struct SlowTurns {
@@ -23,22 +23,22 @@ struct SlowTurns {
 
 // Who is slow in a run, and when.
 struct SlowRun {
-    std::vector<SlowRank> slow = {};
+    std::vector<config::SlowRank> slow = {};
     SlowTurns turns = {};
     std::map<std::string, SlowTrace> traces = {};  // by file
 };
 
 // Reads the traces. Throws ConfigError where one of them is none, the job has no such rank, or the run no such
 // step. Communicates nothing.
-SlowRun slow_run(std::vector<SlowRank> slow, const SlowTurns& turns);
+SlowRun slow_run(std::vector<config::SlowRank> slow, const SlowTurns& turns);
 
 // How many times as long a rank's kernels take in a step, from 1: the factors of all that name both multiply.
-SlowFactors slowness_in(const SlowRun& run, int rank, std::size_t step);
+device::SlowFactors slowness_in(const SlowRun& run, int rank, std::size_t step);
 
 // Whether that is, for some rank, another than in the step before.
 bool changes_slowness(const SlowRun& run, std::size_t step);
 
 // "rank 3 takes 4 times as long in steps 100 to 200; each rank in turn (an epoch each) takes 2 times as long"
-std::string words_of(const std::vector<SlowRank>& slow);
+std::string words_of(const std::vector<config::SlowRank>& slow);
 
-}  // namespace trireme
+}  // namespace trireme::setup

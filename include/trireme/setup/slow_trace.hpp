@@ -18,16 +18,16 @@
 
 #include "trireme/device/slowness.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 
 struct SlowTrace {
-    std::map<int, std::map<std::size_t, SlowFactors>> of_ranks;  // by the step that they begin in
-    std::set<std::size_t> changes;                               // steps in which a rank gets other factors
+    std::map<int, std::map<std::size_t, device::SlowFactors>> of_ranks;  // by the step that they begin in
+    std::set<std::size_t> changes;  // steps in which a rank gets other factors
 };
 
 // Throws ConfigError for a text that is no trace of a job of so many ranks, naming the line in `file`.
 SlowTrace slow_trace_from_csv(std::string_view text, const std::string& file, int ranks);
 
-SlowFactors slowness_in(const SlowTrace& trace, int rank, std::size_t step);
+device::SlowFactors slowness_in(const SlowTrace& trace, int rank, std::size_t step);
 
-}  // namespace trireme
+}  // namespace trireme::setup

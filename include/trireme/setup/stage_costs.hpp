@@ -9,19 +9,20 @@
 #include "trireme/plan/plan.hpp"
 #include "trireme/schedule/predict.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 
 // Whether they go by the profile: what is said to cost wins over what was measured.
-bool are_measured(const CostConfig& costs);
+bool are_measured(const config::CostConfig& costs);
 
 // What is said, or equal costs. Throws ConfigError for another number of costs than of stages.
-std::vector<StageCost> given_costs(const CostConfig& costs, std::size_t stages);
+std::vector<schedule::StageCost> given_costs(const config::CostConfig& costs, std::size_t stages);
 
 // Of the plan's stages. Throws ConfigError likewise, and for a profile that does not fit: see profiles_for().
-std::vector<StageCost> costs_of(const RunConfig& config, const ModelConfig& model, const Plan& plan);
+std::vector<schedule::StageCost> costs_of(const config::RunConfig& config, const model::ModelConfig& model,
+                                          const plan::Plan& plan);
 
 // The plan of a wish for schedule auto, made for these costs. Halves of backwards may be dearer than whole
 // ones: by a profile it is the shorter of a plan that may have them and one that may not.
-Plan searched_plan(const RunConfig& config, const ModelConfig& model, PlanWish wish);
+plan::Plan searched_plan(const config::RunConfig& config, const model::ModelConfig& model, plan::PlanWish wish);
 
-}  // namespace trireme
+}  // namespace trireme::setup

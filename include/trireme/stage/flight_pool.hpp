@@ -6,11 +6,11 @@
 
 #include "trireme/stage/stage.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
 class FlightPool {
 public:
-    FlightPool(std::size_t bytes_each, Place place) : bytes_each_(bytes_each), place_(place) {}
+    FlightPool(std::size_t bytes_each, device::Place place) : bytes_each_(bytes_each), place_(place) {}
 
     std::unique_ptr<Flight> take() {
         if (free_.empty()) make_one();
@@ -35,9 +35,9 @@ private:
     }
 
     std::size_t bytes_each_;
-    Place place_;
+    device::Place place_;
     std::vector<std::unique_ptr<Flight>> free_;
     std::size_t count_ = 0;
 };
 
-}  // namespace trireme
+}  // namespace trireme::stage

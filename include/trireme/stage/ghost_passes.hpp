@@ -11,11 +11,11 @@
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/stage/stage.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
 // Time of a whole pass.
 struct PassTime {
-    ProductWork products = {};
+    device::ProductWork products = {};
     double other_kernels = 0;
     double waits = 0;
 
@@ -25,7 +25,7 @@ struct PassTime {
 // A kind of pass: what it does, its stage, the rank's place in its team, the period in which the team prunes
 // the same channels, and the lengths of its samples.
 struct PassKey {
-    Op op = Op::forward;
+    schedule::Op op = schedule::Op::forward;
     int stage = 0;
     int place = 0;
     bool is_training = true;
@@ -37,9 +37,9 @@ struct PassKey {
 using PassTimes = std::map<PassKey, PassTime>;
 
 struct GhostPass {
-    Instruction instruction;
+    schedule::Instruction instruction;
     const Stage& stage;
-    const Pass& pass;
+    const model::Pass& pass;
     Flight& flight;
     const PassEvents& events;
     bool is_last = false;  // it completes gradients, and reports them layer by layer
@@ -54,17 +54,17 @@ public:
 
     // Collective over the team. Walks the passes of each of `stages`, whose numbers are `numbers`, into the
     // shared times, which no rank reads before that: backward passes whole, or in halves.
-    void rehearse(const std::vector<Stage>& stages, const std::vector<int>& numbers, const Pass& pass,
+    void rehearse(const std::vector<Stage>& stages, const std::vector<int>& numbers, const model::Pass& pass,
                   bool in_halves);
     // From here on, passes of another period are of another kind.
-    void rebalance(const Rebalancing& rebalancing) { resizing_ = rebalancing.resizing; }
+    void rebalance(const model::Rebalancing& rebalancing) { resizing_ = rebalancing.resizing; }
     // Called when devices become faster or slower.
     void forget() { own_.clear(); }
 
     // The output of the pass; it has no values.
-    Tensor forward(const GhostPass& ghost, ConstTensor input);
+    device::Tensor forward(const GhostPass& ghost, device::ConstTensor input);
     // A whole backward pass, or one of its halves.
-    void backward(const GhostPass& ghost, ConstTensor grad_output, Tensor grad_input);
+    void backward(const GhostPass& ghost, device::ConstTensor grad_output, device::Tensor grad_input);
 
     // Waits for tensor ranks in charged passes since the last call of reset_waits().
     double wait_seconds() const { return wait_seconds_; }
@@ -76,15 +76,15 @@ private:
     void charge(const GhostPass& ghost, const PassTime& time);
     void charge_layers(const GhostPass& ghost, const PassTime& time);
     template <class Walk>
-    void walk(const PassKey& key, const Pass& pass, Walk&& walk);
+    void walk(const PassKey& key, const model::Pass& pass, Walk&& walk);
     void prepare(const GhostPass& ghost);
 
     Workspace& workspace_;
     PassTimes own_;
     std::shared_ptr<PassTimes> shared_;
-    const Resizing* resizing_ = nullptr;  // null: there is one period
+    const model::Resizing* resizing_ = nullptr;  // null: there is one period
     bool rehearses_ = false;
     double wait_seconds_ = 0;
 };
 
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -15,39 +15,40 @@
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/stage/local_parameters.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
 // A group for each set of ranks that hold something together, of those that this rank is in.
-using DataGroups = std::map<std::vector<int>, std::unique_ptr<Communicator>>;
+using DataGroups = std::map<std::vector<int>, std::unique_ptr<comm::Communicator>>;
 
 // Collective over the holders of each bucket with several; every rank of the job calls it. Makes the groups in
 // the order of the buckets.
-DataGroups make_data_groups(const Session& session, const std::vector<Bucket>& buckets, Patience patience);
+DataGroups make_data_groups(const comm::Session& session, const std::vector<layout::Bucket>& buckets,
+                            device::Patience patience);
 
 // What the ranks hold, and how it is summed: the same on every rank.
 struct GradientPlan {
-    std::vector<HeldTensor> tensors;
-    std::vector<Piece> pieces;
-    std::vector<Bucket> buckets;
+    std::vector<layout::HeldTensor> tensors;
+    std::vector<layout::Piece> pieces;
+    std::vector<layout::Bucket> buckets;
 };
 
 class GradientExchange {
 public:
     // `specs`, `values` and `gradients` are of rank `rank`, whose group for each of its buckets with several
     // holders is in `groups`. Everything outlives the exchange.
-    GradientExchange(const GradientPlan& plan, int rank, const std::vector<ParameterSpec>& specs,
-                     const ParameterTensors& values, const ParameterTensors& gradients,
-                     const DataGroups& groups, Place place);
+    GradientExchange(const GradientPlan& plan, int rank, const std::vector<model::ParameterSpec>& specs,
+                     const model::ParameterTensors& values, const model::ParameterTensors& gradients,
+                     const DataGroups& groups, device::Place place);
     ~GradientExchange();
     GradientExchange(GradientExchange&& other) noexcept;
 
     // The shards whose gradients this rank adds up, in the order of the buckets.
-    const std::vector<ParameterShard>& own_shards() const;
+    const std::vector<optim::ParameterShard>& own_shards() const;
     std::size_t bytes() const;  // of its buffers
 
     // Of tensors on a GPU: the queue that they are made in, which outlives the exchange. Before the processor
     // copies some of them it waits for it.
-    void wait_for(const GpuQueue& queue);
+    void wait_for(const device::GpuQueue& queue);
 
     // A new step: nothing is complete. Nothing is started before may_start(), if that is still to come: the
     // holders of a bucket exchange the steps' sums and values one after the other.
@@ -84,4 +85,4 @@ struct ExchangeSize {
 std::vector<ExchangeSize> exchange_sizes(const GradientPlan& plan, const std::vector<int>& ranks,
                                          const LocalParameters& held);
 
-}  // namespace trireme
+}  // namespace trireme::stage

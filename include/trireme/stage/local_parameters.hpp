@@ -10,7 +10,7 @@
 
 #include "trireme/model/parameter.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
 // How many of each a rank has.
 struct Copies {
@@ -21,13 +21,13 @@ struct Copies {
 class LocalParameters {
 public:
     // Specs of equal names are the same tensor: a tied table that two stages of the rank use.
-    LocalParameters(const std::vector<ParameterSpec>& specs, DType dtype, Place place,
+    LocalParameters(const std::vector<model::ParameterSpec>& specs, device::DType dtype, device::Place place,
                     const Copies& copies = {});
 
-    const std::vector<ParameterSpec>& specs() const { return specs_; }
+    const std::vector<model::ParameterSpec>& specs() const { return specs_; }
     // Copy 0 is the newest.
-    const ParameterTensors& values(std::size_t copy = 0) const { return values_[copy]; }
-    const ParameterTensors& gradients(std::size_t copy = 0) const { return gradients_[copy]; }
+    const model::ParameterTensors& values(std::size_t copy = 0) const { return values_[copy]; }
+    const model::ParameterTensors& gradients(std::size_t copy = 0) const { return gradients_[copy]; }
     Copies copies() const { return {.values = values_.size(), .gradients = gradients_.size()}; }
     // The copy that holds the values as they were after `updates` updates; old values have copies in turn.
     std::size_t old_copy(int updates) const {
@@ -36,14 +36,14 @@ public:
     std::size_t value_bytes() const { return values_.size() * values_.front().bytes(); }
     std::size_t gradient_bytes() const { return gradients_.size() * gradients_.front().bytes(); }
     // The newest values, for somebody else to keep: nothing of this may be used any more.
-    ParameterTensors take_values() { return std::move(values_.front()); }
+    model::ParameterTensors take_values() { return std::move(values_.front()); }
     std::size_t number_of(const std::string& name) const { return numbers_.at(name); }
 
 private:
-    std::vector<ParameterSpec> specs_;
+    std::vector<model::ParameterSpec> specs_;
     std::unordered_map<std::string, std::size_t> numbers_;
-    std::vector<ParameterTensors> values_;
-    std::vector<ParameterTensors> gradients_;
+    std::vector<model::ParameterTensors> values_;
+    std::vector<model::ParameterTensors> gradients_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -17,12 +17,12 @@
 #include "trireme/stage/row_buffers.hpp"
 #include "trireme/stage/stage.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
-class LocalStages final : public StageWorker {
+class LocalStages final : public pipeline::StageWorker {
 public:
     // `group` (or none, where the team is one rank) outlives it.
-    LocalStages(const LocalWork& work, Communicator* group, bool cuts_rows, Place place);
+    LocalStages(const LocalWork& work, comm::Communicator* group, bool cuts_rows, device::Place place);
     ~LocalStages() override;
 
     const LocalParameters& parameters() const { return parameters_; }
@@ -35,7 +35,7 @@ public:
     void call_now_and_then(std::function<void()> call) { events_.after_layer = std::move(call); }
 
     // From here on, training passes rebalance the projections of all stages.
-    void rebalance(const Rebalancing& rebalancing);
+    void rebalance(const model::Rebalancing& rebalancing);
     // Changes the memory that passes need; called while nothing is in flight.
     void work_in(const StageMemory& memory);
     // Makes flights and row buffers up to these numbers; called while nothing is in flight. Others are made
@@ -51,10 +51,10 @@ public:
     }
     GhostPasses* ghosts() const { return ghosts_.get(); }  // null: every pass is computed
     // Collective over the team. Rehearses the passes of such a rank with `batch`.
-    void rehearse(Stream& stream, const TokenBatch& batch, bool in_halves);
+    void rehearse(device::Stream& stream, const model::TokenBatch& batch, bool in_halves);
 
     // Before programs are executed; `round` and what it refers to outlive the execution.
-    void begin(Stream& stream, const Round& round);
+    void begin(device::Stream& stream, const Round& round);
     // The work of steps 0, 1, ... of the round, each before anything of it is executed. Micro-batches of later
     // steps than these are empty.
     void add_step(StepWork work);
@@ -62,21 +62,21 @@ public:
     bool has_summed(int step) const;
     // What the last stage, if it is here, made of a step's micro-batches until now; to take it forgets the
     // step.
-    const std::map<int, LossState>& outcomes(int step) const;
-    std::map<int, LossState> take_outcomes(int step);
+    const std::map<int, model::LossState>& outcomes(int step) const;
+    std::map<int, model::LossState> take_outcomes(int step);
     // The copy of the gradients that a step's are in, or were.
     std::size_t gradients_of(int step) const {
         return static_cast<std::size_t>(step) % parameters_.copies().gradients;
     }
 
     std::size_t rows(int micro_batch) const override;
-    Tensor place_for(const Instruction& receive) override;
-    ConstTensor result_for(const Instruction& send) override;
-    void sent(const Instruction& send) override;
-    void run(const Instruction& instruction) override;
+    device::Tensor place_for(const schedule::Instruction& receive) override;
+    device::ConstTensor result_for(const schedule::Instruction& send) override;
+    void sent(const schedule::Instruction& send) override;
+    void run(const schedule::Instruction& instruction) override;
     void settle() override { stream_->settle(); }
-    bool stands(const Instruction& validate) override;
-    void undo(const Instruction& forward) override;
+    bool stands(const schedule::Instruction& validate) override;
+    void undo(const schedule::Instruction& forward) override;
 
     // Bytes of the flights and row buffers that have been made.
     std::size_t peak_bytes() const { return flights_.bytes() + rows_.count() * rows_.bytes_each(); }
@@ -86,8 +86,8 @@ private:
     struct StepState;                 // a step that is being executed
     using Key = std::pair<int, int>;  // stage, micro-batch
 
-    void forward(const Instruction& instruction);
-    void backward(const Instruction& instruction);
+    void forward(const schedule::Instruction& instruction);
+    void backward(const schedule::Instruction& instruction);
     void reduce(int stage);
     void step(int stage);
 
@@ -95,20 +95,22 @@ private:
     bool is_here(int stage, int microbatch) const {  // true if this team executes it
         return round_->shape.executor_of(stage, microbatch) == work_.team;
     }
-    int step_of(const Instruction& instruction) const { return round_->shape.step_of(instruction.micro_batch); }
-    Pass pass_of(int micro_batch);
-    ConstTensor input_of(const Instruction& instruction);
-    ConstTensor grad_output_of(const Instruction& instruction);
-    Tensor grad_input_of(const Instruction& instruction);
-    bool leaves_gradients(const Instruction& backward) const;
-    void listen(const Instruction& backward);
-    std::size_t weights_of(const Instruction& instruction) const;
-    Flight& flight_for_backward(const Instruction& instruction);
+    int step_of(const schedule::Instruction& instruction) const {
+        return round_->shape.step_of(instruction.micro_batch);
+    }
+    model::Pass pass_of(int micro_batch);
+    device::ConstTensor input_of(const schedule::Instruction& instruction);
+    device::ConstTensor grad_output_of(const schedule::Instruction& instruction);
+    device::Tensor grad_input_of(const schedule::Instruction& instruction);
+    bool leaves_gradients(const schedule::Instruction& backward) const;
+    void listen(const schedule::Instruction& backward);
+    std::size_t weights_of(const schedule::Instruction& instruction) const;
+    Flight& flight_for_backward(const schedule::Instruction& instruction);
     void note_outcome(int micro_batch, const Stage& last, const Flight& flight);
     void open_gradients(int step);
-    void finish_forward(const Instruction& instruction, Passage& passage);
-    void release_inputs(const Instruction& instruction);
-    void give_back(Tensor& place);
+    void finish_forward(const schedule::Instruction& instruction, Passage& passage);
+    void release_inputs(const schedule::Instruction& instruction);
+    void give_back(device::Tensor& place);
     void release_flight(Passage& passage);
     void forget_if_over(const Key& key);
     void leave(int step, const std::vector<std::size_t>& parameters);
@@ -119,14 +121,14 @@ private:
     Workspace workspace_;
     RowBuffers rows_;
     FlightPool flights_;
-    std::unique_ptr<TensorGroup> group_;
+    std::unique_ptr<model::TensorGroup> group_;
     std::unique_ptr<GhostPasses> ghosts_;  // null: every pass is computed
-    Place place_;
+    device::Place place_;
     std::vector<GradientExchange>* exchanges_ = nullptr;
     PassEvents events_;
 
     // Of the round that is being executed.
-    Stream* stream_ = nullptr;
+    device::Stream* stream_ = nullptr;
     const Round* round_ = nullptr;
     std::vector<std::size_t> all_uses_;  // per parameter: layers of this rank that use it
     std::map<Key, Passage> passages_;
@@ -139,4 +141,4 @@ private:
     int validated_ = 0;                // steps whose update is known to be right
 };
 
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -6,15 +6,15 @@
 #include "trireme/schedule/pipeline_shape.hpp"
 #include "trireme/stage/stage.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
 // What a rank has been given.
 struct LocalWork {
-    ModelConfig model;
+    model::ModelConfig model;
     std::vector<int> stages = {};       // ascending
     std::vector<StageSpec> specs = {};  // of each of them
     int team = 0;
-    DType dtype = DType::f32;
+    device::DType dtype = device::DType::f32;
     StageMemory memory = {};    // the largest of its stages
     std::size_t most_rows = 0;  // of its own, of a micro-batch
     Copies copies = {};         // of its parameters
@@ -35,8 +35,8 @@ public:
 
 // What programs are executed for, from a beginning with nothing in flight to an end like that.
 struct Round {
-    const PipelineShape& shape;  // of one step
-    const Program& program;      // what one step is, taken by itself
+    const schedule::PipelineShape& shape;  // of one step
+    const schedule::Program& program;      // what one step is, taken by itself
     RandomKey dropout_key = {};
     double label_smoothing = 0;
     StepEvents* events = nullptr;  // null: the parameters stay as they are
@@ -44,8 +44,8 @@ struct Round {
 
 // The micro-batches of one step.
 struct StepWork {
-    std::vector<const TokenBatch*> batches;  // none where it is empty
+    std::vector<const model::TokenBatch*> batches;  // none where it is empty
     double loss_scale = 1;
 };
 
-}  // namespace trireme
+}  // namespace trireme::stage

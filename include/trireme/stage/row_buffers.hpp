@@ -6,15 +6,15 @@
 
 #include "trireme/device/buffer.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
 class RowBuffers {
 public:
     // Each of at most `rows` x `width`.
-    RowBuffers(std::size_t rows, std::size_t width, DType dtype, Place place);
+    RowBuffers(std::size_t rows, std::size_t width, device::DType dtype, device::Place place);
 
-    Tensor take(std::size_t rows);  // (rows, width), contiguous
-    void give_back(const Tensor& tensor);
+    device::Tensor take(std::size_t rows);  // (rows, width), contiguous
+    void give_back(const device::Tensor& tensor);
 
     void reserve(std::size_t count);
     std::size_t count() const { return buffers_.size(); }
@@ -24,10 +24,10 @@ private:
     void make_one() { free_.push_back(buffers_.emplace_back(bytes_each(), place_).data()); }
 
     std::size_t most_rows_, width_;
-    DType dtype_;
-    Place place_;
-    std::vector<Buffer> buffers_;
+    device::DType dtype_;
+    device::Place place_;
+    std::vector<device::Buffer> buffers_;
     std::vector<std::byte*> free_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -6,17 +6,17 @@
 #include "trireme/device/byte_sender.hpp"
 #include "trireme/model/layer.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
 struct SentBatch {
-    TokenBatch batch;  // its segments stay where they are
+    model::TokenBatch batch;  // its segments stay where they are
     std::shared_ptr<std::byte> memory;
 };
 
 // What that takes there.
-std::size_t bytes_to_send(const TokenBatch& batch);
+std::size_t bytes_to_send(const model::TokenBatch& batch);
 
 // For kernels that the sender's queue is given from here on. `batch` is in the machine's memory.
-SentBatch send(const TokenBatch& batch, ByteSender& sender);
+SentBatch send(const model::TokenBatch& batch, device::ByteSender& sender);
 
-}  // namespace trireme
+}  // namespace trireme::stage

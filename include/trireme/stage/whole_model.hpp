@@ -5,7 +5,7 @@
 #include "trireme/stage/predict.hpp"
 #include "trireme/stage/stage.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
 // What a training pass is told beside its batch.
 struct PassOptions {
@@ -17,28 +17,28 @@ struct PassOptions {
 class WholeModel {
 public:
     // `memory` are the capacities it works in; see predict().
-    WholeModel(const ModelConfig& config, DType dtype, Place place, const StageMemory& memory,
-               Recompute recompute = Recompute::none);
+    WholeModel(const model::ModelConfig& config, device::DType dtype, device::Place place,
+               const StageMemory& memory, plan::Recompute recompute = plan::Recompute::none);
 
-    const std::vector<ParameterSpec>& parameters() const { return parameters_.specs(); }
-    const ParameterTensors& values() const { return parameters_.values(); }
-    const ParameterTensors& gradients() const { return parameters_.gradients(); }
-    DType dtype() const { return dtype_; }
+    const std::vector<model::ParameterSpec>& parameters() const { return parameters_.specs(); }
+    const model::ParameterTensors& values() const { return parameters_.values(); }
+    const model::ParameterTensors& gradients() const { return parameters_.gradients(); }
+    device::DType dtype() const { return dtype_; }
 
     // The sum of losses over a micro-batch and what the model chose, without dropout and label smoothing;
     // gradients stay as they are.
-    LossState evaluate(Stream& stream, const TokenBatch& batch);
+    model::LossState evaluate(device::Stream& stream, const model::TokenBatch& batch);
 
     // Forward and backward: adds the gradients of loss_scale * the sum of losses, and gives back that sum.
-    double forward_backward(Stream& stream, const TokenBatch& batch, const PassOptions& options,
+    double forward_backward(device::Stream& stream, const model::TokenBatch& batch, const PassOptions& options,
                             BackwardHalves halves = BackwardHalves::together);
 
-    void rebalance(const Rebalancing& rebalancing) { stage_.rebalance(rebalancing); }  // see Stage
+    void rebalance(const model::Rebalancing& rebalancing) { stage_.rebalance(rebalancing); }  // see Stage
 
     StageMemory peak() const;  // what has been held at most
 
 private:
-    DType dtype_;
+    device::DType dtype_;
     Stage stage_;
     LocalParameters parameters_;
     Workspace workspace_;
@@ -46,7 +46,8 @@ private:
 };
 
 // Of a WholeModel.
-StageMemory predict(const ModelConfig& config, DType dtype, const BatchShape& shape,
-                    BackwardHalves halves = BackwardHalves::together, Recompute recompute = Recompute::none);
+StageMemory predict(const model::ModelConfig& config, device::DType dtype, const BatchShape& shape,
+                    BackwardHalves halves = BackwardHalves::together,
+                    plan::Recompute recompute = plan::Recompute::none);
 
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -7,7 +7,7 @@
 
 #include "trireme/tools/show_plan.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 
 struct Compared {
     std::string name;                  // "interleaved:2"
@@ -28,4 +28,4 @@ std::string text_of(const std::vector<Compared>& schedules);
 std::string json_of(const std::vector<Compared>& schedules);
 std::string csv_of(const std::vector<Compared>& schedules);
 
-}  // namespace trireme
+}  // namespace trireme::tools

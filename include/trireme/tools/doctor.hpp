@@ -8,7 +8,7 @@
 #include "trireme/base/job.hpp"
 #include "trireme/comm/session.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 
 struct DoctorConfig {
     std::string scratch = ".";  // the folder whose speed is measured
@@ -20,7 +20,7 @@ struct DoctorPlace {
     const SlurmJob& job;
     const Start& start;
     std::string search_path = {};  // where commands are looked for
-    const Session& session;
+    const comm::Session& session;
     int threads = 1;  // of this rank, as a run would have them
 };
 
@@ -31,4 +31,4 @@ struct DoctorPlace {
 // whose machine is a file.
 ExitCode examine(const DoctorConfig& config, const DoctorPlace& place, std::ostream& out);
 
-}  // namespace trireme
+}  // namespace trireme::tools

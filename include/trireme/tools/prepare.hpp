@@ -10,18 +10,18 @@
 
 #include "trireme/data/source.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 
 struct PrepareConfig {
     std::vector<std::string> inputs;
-    SourceFormat format = SourceFormat::automatic;
+    data::SourceFormat format = data::SourceFormat::automatic;
     std::string output;
     std::string where;      // see RowFilter; not of images
     std::string label;      // the field of JSON lines that says a text's class; empty: texts without classes
     std::string tokenizer;  // bytes | gpt2:DIR | FILE/tokenizer.json | train:N; for id rows: the ids' own.
                             // Empty: bytes. Not of images.
     std::string special_tokens = "none";  // none | bert: [CLS], [SEP] and [MASK], which questions always get
-    std::optional<RowUnit> rows;          // of plain text; none: paragraphs
+    std::optional<data::RowUnit> rows;    // of plain text; none: paragraphs
     std::string synthetic;                // "csn": rows made from `seed` instead of inputs
     std::size_t count = 700;
     std::uint64_t seed = 1;
@@ -49,4 +49,4 @@ struct PrepareReport {
 // row or the output cannot be used or all rows are of one class, ResourceError where the machine refuses.
 PrepareReport prepare(const PrepareConfig& config, std::ostream& progress);
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -14,15 +14,15 @@
 #include "trireme/optim/config.hpp"
 #include "trireme/plan/profile.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 
 // What is measured, on what.
 struct ProfileSubject {
-    const ModelConfig& model;
-    const TokenBatch& batch;  // the micro-batch
-    DType dtype = DType::f32;
-    OptimizerConfig optimizer = {};
-    Stream stream;
+    const model::ModelConfig& model;
+    const model::TokenBatch& batch;  // the micro-batch
+    device::DType dtype = device::DType::f32;
+    optim::OptimizerConfig optimizer = {};
+    device::Stream stream;
     Progress* progress = nullptr;  // counts measurements; null: not wanted
 
     int threads() const;
@@ -34,10 +34,10 @@ struct ProfileSubject {
 // fair to them. Layers that are equal to an earlier one get its figures. Bytes are those of the ghost walk: see
 // stage/predict.hpp. Then the kernels of these layers, on micro-batches from a quarter to twice the rows, of a
 // whole replica and of a tensor rank of two. Links are not measured.
-Profile measure_profile(ProfileSubject subject, std::size_t repeats);
+plan::Profile measure_profile(ProfileSubject subject, std::size_t repeats);
 
 // Number of measurements that measure_profile() reports to the subject's progress.
-std::size_t count_measurements(const ModelConfig& model, std::size_t repeats);
+std::size_t count_measurements(const model::ModelConfig& model, std::size_t repeats);
 
 struct ProfileConfig {
     std::string output;
@@ -51,7 +51,7 @@ void profile(const ProfileConfig& config, const ProfileSubject& subject, std::os
 
 // All ranks, and each one's node: see Session.
 struct ProfileRanks {
-    Communicator& all;
+    comm::Communicator& all;
     const std::vector<int>& nodes;
 };
 
@@ -59,7 +59,7 @@ struct ProfileRanks {
 // rank 0 found is written, by it alone. Where it cannot be, all ranks throw the same.
 void profile(const ProfileConfig& config, const ProfileSubject& subject, const ProfileRanks& ranks,
              std::ostream& out);
-void profile(const ProfileConfig& config, const ProfileSubject& subject, const Session& session,
+void profile(const ProfileConfig& config, const ProfileSubject& subject, const comm::Session& session,
              std::ostream& out);
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -13,12 +13,12 @@
 #include "trireme/schedule/predict.hpp"
 #include "trireme/setup/rank_memory.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 
 enum class PlanFormat : std::uint8_t { text, json, csv, svg };
 
 struct PlanConfig {
-    RunConfig run;  // without a corpus, samples are taken to be as long as may be
+    config::RunConfig run;  // without a corpus, samples are taken to be as long as may be
     PlanFormat format = PlanFormat::text;
     std::string output;                     // a file; empty: standard output
     int ranks = 0;                          // 0: those that the layout needs
@@ -33,20 +33,20 @@ struct Fit {
 
 // A plan and what can be said of it beforehand.
 struct Forecast {
-    ModelConfig model;
-    Plan plan;
-    std::vector<StageCost> costs;          // per stage
-    std::optional<RankProfiles> profiles;  // that they come from, in seconds; none: in units of cost
-    std::vector<StageCost> counted;        // per stage: the arithmetic of a micro-batch, in GFLOP
-    StepTime step;                         // of training, in units of cost
-    Prediction timeline;                   // of one step, or of several where work is in flight over their ends
-    std::vector<std::size_t> parameters;   // per stage
-    std::size_t all_parameters = 0;        // a tied table counts once
-    std::vector<RankMemory> memory;        // per rank; an idle one holds nothing
-    std::size_t rows = 0;                  // of the largest micro-batch
-    std::string assumed;                   // "samples of 1024 tokens, ..."; empty: a corpus was read
-    std::optional<Fit> fit;                // none: no cluster is given
-    std::string warning;                   // of a schedule that idles; empty: nothing
+    model::ModelConfig model;
+    plan::Plan plan;
+    std::vector<schedule::StageCost> costs;      // per stage
+    std::optional<plan::RankProfiles> profiles;  // that they come from, in seconds; none: in units of cost
+    std::vector<schedule::StageCost> counted;    // per stage: the arithmetic of a micro-batch, in GFLOP
+    schedule::StepTime step;                     // of training, in units of cost
+    schedule::Prediction timeline;        // of one step, or of several where work is in flight over their ends
+    std::vector<std::size_t> parameters;  // per stage
+    std::size_t all_parameters = 0;       // a tied table counts once
+    std::vector<setup::RankMemory> memory;  // per rank; an idle one holds nothing
+    std::size_t rows = 0;                   // of the largest micro-batch
+    std::string assumed;                    // "samples of 1024 tokens, ..."; empty: a corpus was read
+    std::optional<Fit> fit;                 // none: no cluster is given
+    std::string warning;                    // of a schedule that idles; empty: nothing
     std::string decisions;  // a file of later plans, which are not foreseen; empty: there are none
 };
 
@@ -69,4 +69,4 @@ double bubble_of(const Forecast& forecast);
 // "gpt2, 1f1b, 8 micro-batches a step"
 std::string title_of(const Forecast& forecast);
 
-}  // namespace trireme
+}  // namespace trireme::tools

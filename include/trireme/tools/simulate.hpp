@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace trireme {
+namespace trireme::tools {
 
 struct SimulateConfig {
     std::string cluster;  // a file: see plan/cluster.hpp
@@ -19,4 +19,4 @@ struct SimulateConfig {
 // than it has devices; ResourceError where a program is missing.
 [[noreturn]] void simulate(const SimulateConfig& config);
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -9,7 +9,7 @@
 
 #include "trireme/archive/safetensors.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 
 // Describes a corpus: where it came from, its tokenizer, the lengths and classes of its rows, and one of them.
 // Describes a stored model: a checkpoint, a folder of Hugging Face's, or a .safetensors file. With `verify`,
@@ -19,8 +19,9 @@ void inspect(const std::filesystem::path& path, bool verify, std::ostream& out);
 // `trireme convert`: between Hugging Face's safetensors and checkpoints.
 struct ConvertConfig {
     std::string input;
-    std::string output;               // a folder
-    std::optional<StoredType> dtype;  // of the export's weights; none: the types that they once came in
+    std::string output;  // a folder
+    std::optional<archive::StoredType>
+        dtype;  // of the export's weights; none: the types that they once came in
     std::uint64_t shard_bytes = 5'000'000'000;  // most in a file of the export, but for a larger tensor alone
     bool quiet = false;                         // no summary
 };
@@ -31,4 +32,4 @@ struct ConvertConfig {
 // ResourceError where the machine refuses.
 void convert(const ConvertConfig& config, std::ostream& out);
 
-}  // namespace trireme
+}  // namespace trireme::tools

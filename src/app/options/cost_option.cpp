@@ -8,20 +8,20 @@
 namespace trireme::app {
 namespace {
 
-using Cost = std::pair<const char*, double StageCost::*>;
+using Cost = std::pair<const char*, double schedule::StageCost::*>;
 
-constexpr std::array<Cost, 6> cost_names{{{"F", &StageCost::forward},
-                                          {"I", &StageCost::backward_input},
-                                          {"W", &StageCost::backward_weight},
-                                          {"send", &StageCost::send},
-                                          {"reduce", &StageCost::reduce},
-                                          {"step", &StageCost::step}}};
+constexpr std::array<Cost, 6> cost_names{{{"F", &schedule::StageCost::forward},
+                                          {"I", &schedule::StageCost::backward_input},
+                                          {"W", &schedule::StageCost::backward_weight},
+                                          {"send", &schedule::StageCost::send},
+                                          {"reduce", &schedule::StageCost::reduce},
+                                          {"step", &schedule::StageCost::step}}};
 
 // Sums over any number of stages and micro-batches stay finite and keep their digits.
 constexpr Range costs_range{.low = 0, .high = 1e12};
 
 // "F=1" into `cost`.
-void read_cost(const Setting& whole, const std::string& part, StageCost& cost) {
+void read_cost(const Setting& whole, const std::string& part, schedule::StageCost& cost) {
     const std::size_t sign = part.find('=');
     for (const auto& [name, field] : cost_names) {
         if (sign == std::string::npos || part.substr(0, sign) != name) continue;
@@ -32,18 +32,18 @@ void read_cost(const Setting& whole, const std::string& part, StageCost& cost) {
     refuse(whole, "costs such as F=1,I=1,W=1,send=0, with ; between stages");
 }
 
-std::vector<StageCost> read_costs(const Setting& setting) {
-    std::vector<StageCost> costs;
+std::vector<schedule::StageCost> read_costs(const Setting& setting) {
+    std::vector<schedule::StageCost> costs;
     for (const std::string& stage : parts_of(setting.value, ';')) {
-        StageCost& cost = costs.emplace_back();
+        schedule::StageCost& cost = costs.emplace_back();
         for (const std::string& part : parts_of(stage, ',')) read_cost(setting, part, cost);
     }
     return costs;
 }
 
-std::string print_costs(const std::vector<StageCost>& costs) {
+std::string print_costs(const std::vector<schedule::StageCost>& costs) {
     std::string text;
-    for (const StageCost& cost : costs) {
+    for (const schedule::StageCost& cost : costs) {
         if (!text.empty()) text += ';';
         const char* mark = "";
         for (const auto& [name, field] : cost_names) {
@@ -56,7 +56,7 @@ std::string print_costs(const std::vector<StageCost>& costs) {
 
 }  // namespace
 
-Option cost_option(std::vector<StageCost>& costs) {
+Option cost_option(std::vector<schedule::StageCost>& costs) {
     return {
         .words =
             {"cost", "COSTS",

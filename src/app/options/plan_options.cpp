@@ -18,15 +18,15 @@ Option compare_option(std::vector<std::string>& schedules) {
 
 }  // namespace
 
-OptionGroup plan_options(PlanConfig& config) {
+OptionGroup plan_options(tools::PlanConfig& config) {
     return {
         "plan",
         {
             choice({"format", "", "form of the plan"}, config.format,
-                   {{"text", PlanFormat::text, "tables to read"},
-                    {"json", PlanFormat::json, "layout, programs and prediction; --layout reads it"},
-                    {"csv", PlanFormat::csv, "the schedule, for --schedule FILE.csv"},
-                    {"svg", PlanFormat::svg, "a picture of the schedule"}}),
+                   {{"text", tools::PlanFormat::text, "tables to read"},
+                    {"json", tools::PlanFormat::json, "layout, programs and prediction; --layout reads it"},
+                    {"csv", tools::PlanFormat::csv, "the schedule, for --schedule FILE.csv"},
+                    {"svg", tools::PlanFormat::svg, "a picture of the schedule"}}),
             text({"output", "FILE", "file to write; if unset, standard output"}, config.output),
             whole_number({"ranks", "", "number of ranks to plan for with --partition pipedream"}, config.ranks),
             compare_option(config.compare),

@@ -12,10 +12,11 @@ int read_rank(const Setting& whole, const std::string& text) {
                                               std::numeric_limits<int>::max() - 1));
 }
 
-RankSpan read_span(const Setting& whole, const std::string& text) {
+config::RankSpan read_span(const Setting& whole, const std::string& text) {
     const std::size_t mark = text.find('-');
     const int first = read_rank(whole, text.substr(0, mark));
-    const RankSpan span{first, mark == std::string::npos ? first : read_rank(whole, text.substr(mark + 1))};
+    const config::RankSpan span{first,
+                                mark == std::string::npos ? first : read_rank(whole, text.substr(mark + 1))};
     if (span.last < span.first) refuse(whole, "ranks from the lower to the higher, such as 0-3=fast.json");
     return span;
 }
@@ -25,10 +26,10 @@ bool are_ranks(const std::string& text) {
     return !text.empty() && text.find_first_not_of("0123456789-") == std::string::npos;
 }
 
-ProfileFile read_file(const Setting& whole, const std::string& text) {
+config::ProfileFile read_file(const Setting& whole, const std::string& text) {
     const std::size_t sign = text.find('=');
     const bool has_ranks = sign != std::string::npos && are_ranks(text.substr(0, sign));
-    ProfileFile file{.path = has_ranks ? text.substr(sign + 1) : text};
+    config::ProfileFile file{.path = has_ranks ? text.substr(sign + 1) : text};
     if (has_ranks) file.ranks = read_span(whole, text.substr(0, sign));
     if (file.path.empty()) refuse(whole, "files such as fast.json,slow.json, or 0-3=fast.json,4-7=slow.json");
     return file;
@@ -36,7 +37,7 @@ ProfileFile read_file(const Setting& whole, const std::string& text) {
 
 }  // namespace
 
-Option profile_option(std::vector<ProfileFile>& files) {
+Option profile_option(std::vector<config::ProfileFile>& files) {
     return {
         .words =
             {"profile", "FILE.json[,...]",
@@ -53,7 +54,7 @@ Option profile_option(std::vector<ProfileFile>& files) {
         .get =
             [&files] {
                 std::string text;
-                for (const ProfileFile& file : files) text += (text.empty() ? "" : ",") + text_of(file);
+                for (const config::ProfileFile& file : files) text += (text.empty() ? "" : ",") + text_of(file);
                 return text;
             }};
 }

@@ -27,8 +27,8 @@ bool is_of_layout(const std::string& name) {
 
 }  // namespace
 
-std::vector<OptionValue> values_to_save(const std::vector<OptionGroup>& options) {
-    std::vector<OptionValue> values;
+std::vector<config::OptionValue> values_to_save(const std::vector<OptionGroup>& options) {
+    std::vector<config::OptionValue> values;
     for (const OptionGroup& group : options) {
         for (const Option& option : group.options) {
             const std::string& name = option.words.name;
@@ -39,7 +39,7 @@ std::vector<OptionValue> values_to_save(const std::vector<OptionGroup>& options)
     return values;
 }
 
-std::vector<Setting> settings_to_take(const SavedOptions& saved, const std::set<std::string>& given,
+std::vector<Setting> settings_to_take(const config::SavedOptions& saved, const std::set<std::string>& given,
                                       const std::vector<OptionGroup>& options) {
     const bool has_layout = std::ranges::any_of(given, is_of_layout);
     const bool has_duration = given.contains("steps") || given.contains("epochs");
@@ -68,10 +68,11 @@ void reset_without_effect(const std::set<std::string>& given, const std::vector<
     }
 }
 
-std::vector<std::string> changes_since(const SavedOptions& saved, const std::vector<OptionGroup>& options) {
+std::vector<std::string> changes_since(const config::SavedOptions& saved,
+                                       const std::vector<OptionGroup>& options) {
     std::vector<std::string> changes;
-    for (const OptionValue& now : values_to_save(options)) {
-        const auto was = std::ranges::find(saved.values, now.name, &OptionValue::name);
+    for (const config::OptionValue& now : values_to_save(options)) {
+        const auto was = std::ranges::find(saved.values, now.name, &config::OptionValue::name);
         if (was == saved.values.end()) {
             changes.push_back(cat("--", now.name, " was not given"));
         } else if (was->value != now.value) {

@@ -5,7 +5,7 @@
 namespace trireme::app {
 namespace {
 
-Option batch_option(RunOptions& run) {
+Option batch_option(config::RunOptions& run) {
     Option option = whole_number({"batch", "B",
                                   "samples per step over all replicas (global batch size); if unset, 8, or one "
                                   "per micro-batch if that is more"},
@@ -19,31 +19,31 @@ Option batch_option(RunOptions& run) {
 }
 
 // Another run than one that saves once, at its end.
-bool saves_several_times(const RunConfig& config) {
+bool saves_several_times(const config::RunConfig& config) {
     return config.run.checkpoint_every > 0 || config.run.resume != "off" ||
-           (config.policy.move == MoveWay::restart && may_change_layout(config.policy));
+           (config.policy.move == config::MoveWay::restart && may_change_layout(config.policy));
 }
 
-Option keep_option(RunConfig& config) {
+Option keep_option(config::RunConfig& config) {
     return needing(whole_number({"keep", "N", "number of newest checkpoints to keep; 0: all"}, config.run.keep),
                    [&config] { return saves_several_times(config); },
                    {"several checkpoints", "--checkpoint-every K"});
 }
 
-Option on_save_error_option(RunOptions& run) {
+Option on_save_error_option(config::RunOptions& run) {
     return needing(
         choice({"on-save-error", "", "what to do if a checkpoint cannot be written; the last one must be"},
                run.on_save_error,
-               {{"stop", OnSaveError::stop, "end the run"},
-                {"go-on", OnSaveError::go_on, "report it and continue"}}),
+               {{"stop", config::OnSaveError::stop, "end the run"},
+                {"go-on", config::OnSaveError::go_on, "report it and continue"}}),
         [&run] { return run.checkpoint_every > 0; },
         {"checkpoints before the last one", "--checkpoint-every K"});
 }
 
 }  // namespace
 
-OptionGroup run_options(RunConfig& config) {
-    RunOptions& run = config.run;
+OptionGroup run_options(config::RunConfig& config) {
+    config::RunOptions& run = config.run;
     return {
         "run",
         {
@@ -74,12 +74,13 @@ OptionGroup run_options(RunConfig& config) {
                  "run time within which the run stops with a checkpoint; 0s: no limit but that of the Slurm "
                  "job"},
                 run.time_limit),
-            choice({"on-nan", "",
-                    "what to do if the loss or the gradient norm is not finite; the kernel that caused it is "
-                    "reported"},
-                   run.on_nan,
-                   {{"stop", OnNan::stop, "end with exit code 2"},
-                    {"skip", OnNan::skip, "skip the update; end with exit code 2 at the 20th in a row"}}),
+            choice(
+                {"on-nan", "",
+                 "what to do if the loss or the gradient norm is not finite; the kernel that caused it is "
+                 "reported"},
+                run.on_nan,
+                {{"stop", config::OnNan::stop, "end with exit code 2"},
+                 {"skip", config::OnNan::skip, "skip the update; end with exit code 2 at the 20th in a row"}}),
             whole_number({"gpu-clock", "MHZ",
                           "clock at which the GPUs are held during the run, where the driver permits it; 0: "
                           "unchanged"},

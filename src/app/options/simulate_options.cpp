@@ -5,28 +5,28 @@
 
 namespace trireme::app {
 
-std::vector<Option> device_cost_options(RunConfig& config) {
-    CostConfig& costs = config.costs;
+std::vector<Option> device_cost_options(config::RunConfig& config) {
+    config::CostConfig& costs = config.costs;
     return {
         text(
             {"cluster", "FILE.json", "description of a cluster: its devices and links; perf/clusters has some"},
             costs.cluster),
-        needing(
-            choice({"network", "", "time of messages"}, costs.network,
-                   {{"described", NetworkKind::described, "as the cluster file describes it"},
-                    {"free", NetworkKind::free, "none; a comparison shows how much communication is exposed"}}),
-            [&costs] { return !costs.cluster.empty(); },
-            {"a simulated cluster", "--cluster FILE (`trireme simulate`)"}),
+        needing(choice({"network", "", "time of messages"}, costs.network,
+                       {{"described", config::NetworkKind::described, "as the cluster file describes it"},
+                        {"free", config::NetworkKind::free,
+                         "none; a comparison shows how much communication is exposed"}}),
+                [&costs] { return !costs.cluster.empty(); },
+                {"a simulated cluster", "--cluster FILE (`trireme simulate`)"}),
         needing(choice({"charge", "", "how time is charged with --math off"}, costs.charging,
-                       {{"auto", Charging::automatic, "kernels for up to 64 ranks, passes for more"},
-                        {"kernels", Charging::kernels, "kernel by kernel"},
-                        {"passes", Charging::passes,
+                       {{"auto", config::Charging::automatic, "kernels for up to 64 ranks, passes for more"},
+                        {"kernels", config::Charging::kernels, "kernel by kernel"},
+                        {"passes", config::Charging::passes,
                          "pass by pass; a pass takes as long as an equal one before it"}}),
-                [&config] { return config.precision.device == DeviceKind::ghost; },
+                [&config] { return config.precision.device == config::DeviceKind::ghost; },
                 {"a simulated run that computes no values", "--math off (`trireme simulate`)"})};
 }
 
-OptionGroup simulate_options(SimulateConfig& config) {
+OptionGroup simulate_options(tools::SimulateConfig& config) {
     return {"simulate",
             {
                 whole_number({"ranks", "N", "number of ranks, one per device of the cluster, node by node"},
@@ -37,7 +37,7 @@ OptionGroup simulate_options(SimulateConfig& config) {
             }};
 }
 
-void check_simulate_options(const SimulateConfig& config) {
+void check_simulate_options(const tools::SimulateConfig& config) {
     if (config.cluster.empty()) {
         throw ConfigError(
             "no cluster is given; describe one with --cluster FILE.json (perf/clusters has some)");

@@ -40,27 +40,27 @@ std::size_t read_step(const Setting& setting, const std::string& text) {
     return read_whole_number({setting.name, text, setting.place}, 1, std::numeric_limits<std::size_t>::max());
 }
 
-void read_rank(const Setting& rank, SlowRank& slow) {
+void read_rank(const Setting& rank, config::SlowRank& slow) {
     const bool is_word = !rank.value.empty() && std::isalpha(static_cast<unsigned char>(rank.value[0])) != 0;
     const std::array<std::string, 2> words{"turn", "random"};
     if (!is_word) {
         slow.rank = static_cast<int>(read_whole_number(rank, 0, std::numeric_limits<int>::max()));
     } else if (rank.value == words[0]) {
-        slow.choice = SlowChoice::turn;
+        slow.choice = config::SlowChoice::turn;
     } else if (rank.value == words[1]) {
-        slow.choice = SlowChoice::random;
+        slow.choice = config::SlowChoice::random;
     } else {
         refuse(rank, "a whole number, turn or random", did_you_mean(rank.value, words));
     }
 }
 
-void read_factor(const Setting& factor, SlowRank& slow) {
+void read_factor(const Setting& factor, config::SlowRank& slow) {
     const std::vector<std::string> ends = parts_of(factor.value, ':');
     if (ends.size() == 1) {
         slow.factor = read_number(factor, factors);
         return;
     }
-    if (slow.choice != SlowChoice::random)
+    if (slow.choice != config::SlowChoice::random)
         refuse(factor, "a single number, because only rank=random draws from a range");
     if (ends.size() > 2) refuse(factor, "the lowest and the highest factor, such as 2:4");
     slow.factor = read_number({factor.name, ends[0], factor.place}, factors);
@@ -69,7 +69,7 @@ void read_factor(const Setting& factor, SlowRank& slow) {
         refuse(factor, "a highest factor that is not below the lowest, such as 2:4");
 }
 
-void read_steps(const Setting& steps, SlowRank& slow) {
+void read_steps(const Setting& steps, config::SlowRank& slow) {
     const std::vector<std::string> ends = parts_of(steps.value, ':');
     if (ends.size() > 2) refuse(steps, "the first and the last step, such as 100:200, or 100: from there on");
     slow.first_step = read_step(steps, ends.front());
@@ -79,71 +79,71 @@ void read_steps(const Setting& steps, SlowRank& slow) {
         refuse(steps, "a last step that is not before the first, such as 100:200");
 }
 
-void read_every(const Setting& every, SlowRank& slow) {
+void read_every(const Setting& every, config::SlowRank& slow) {
     slow.every = read_step(every, every.value);
-    if (slow.choice == SlowChoice::named) {
+    if (slow.choice == config::SlowChoice::named) {
         throw ConfigError(cat(label(every), '=', every.value, " says when another rank has its turn, and rank=",
                               slow.rank, " is always the same; leave it out, or use rank=turn or rank=random"));
     }
 }
 
-SlowRank read_trace(const Setting& whole, const Fields& fields) {
+config::SlowRank read_trace(const Setting& whole, const Fields& fields) {
     const Setting& trace = fields.at("trace");
     if (trace.value.empty()) refuse(trace, "a file");
     if (fields.size() > 1)
         refuse(whole, "trace=FILE alone, because the file says which ranks are slow and when");
-    return {.choice = SlowChoice::trace, .trace = trace.value};
+    return {.choice = config::SlowChoice::trace, .trace = trace.value};
 }
 
-SlowRank read_slow_rank(const Setting& whole, const std::string& text) {
+config::SlowRank read_slow_rank(const Setting& whole, const std::string& text) {
     const Fields fields = fields_of(whole, text);
     if (fields.contains("trace")) return read_trace(whole, fields);
     if (!fields.contains("rank") || !fields.contains("factor")) refuse_form(whole);
-    SlowRank slow;
+    config::SlowRank slow;
     read_rank(fields.at("rank"), slow);
     read_factor(fields.at("factor"), slow);
     if (fields.contains("steps")) read_steps(fields.at("steps"), slow);
     if (fields.contains("every")) read_every(fields.at("every"), slow);
     if (fields.contains("on") && read_choice(fields.at("on"), {"all", "products"}) == 1)
-        slow.on = SlowKernels::products;
+        slow.on = config::SlowKernels::products;
     return slow;
 }
 
-void add_slow_ranks(const Setting& setting, std::vector<SlowRank>& slow) {
+void add_slow_ranks(const Setting& setting, std::vector<config::SlowRank>& slow) {
     for (const std::string& text : parts_of(setting.value, ';')) slow.push_back(read_slow_rank(setting, text));
 }
 
-std::string print_rank(const SlowRank& slow) {
-    if (slow.choice == SlowChoice::named) return std::to_string(slow.rank);
-    return slow.choice == SlowChoice::turn ? "turn" : "random";
+std::string print_rank(const config::SlowRank& slow) {
+    if (slow.choice == config::SlowChoice::named) return std::to_string(slow.rank);
+    return slow.choice == config::SlowChoice::turn ? "turn" : "random";
 }
 
-std::string print_factor(const SlowRank& slow) {
+std::string print_factor(const config::SlowRank& slow) {
     const std::string factor = print_number(slow.factor);
     return slow.highest_factor ? cat(factor, ':', print_number(*slow.highest_factor)) : factor;
 }
 
-std::string print_steps(const SlowRank& slow) {
+std::string print_steps(const config::SlowRank& slow) {
     if (slow.first_step == 1 && !slow.last_step) return "";
     return cat(",steps=", slow.first_step, ':', slow.last_step ? std::to_string(*slow.last_step) : "");
 }
 
-std::string print_slow_rank(const SlowRank& slow) {
-    if (slow.choice == SlowChoice::trace) return cat("trace=", slow.trace);
+std::string print_slow_rank(const config::SlowRank& slow) {
+    if (slow.choice == config::SlowChoice::trace) return cat("trace=", slow.trace);
     return cat("rank=", print_rank(slow), ",factor=", print_factor(slow), print_steps(slow),
                slow.every ? cat(",every=", *slow.every) : "",
-               slow.on == SlowKernels::products ? ",on=products" : "");
+               slow.on == config::SlowKernels::products ? ",on=products" : "");
 }
 
-std::string print_slow_ranks(const std::vector<SlowRank>& slow) {
+std::string print_slow_ranks(const std::vector<config::SlowRank>& slow) {
     std::string text;
-    for (const SlowRank& each : slow) text += (text.empty() ? "" : ";") + print_slow_rank(each);
+    for (const config::SlowRank& each : slow) text += (text.empty() ? "" : ";") + print_slow_rank(each);
     return text.empty() ? "off" : text;
 }
 
 }  // namespace
 
-Option slow_option(std::vector<SlowRank>& slow) {
+Option slow_option(std::vector<config::SlowRank>& slow) {
     return {
         .words =
             {"slow",

@@ -9,13 +9,13 @@
 
 namespace trireme::app {
 
-std::vector<OptionGroup> prepare_options(PrepareConfig& config) {
+std::vector<OptionGroup> prepare_options(tools::PrepareConfig& config) {
     const auto is_synthetic = [&config] { return !config.synthetic.empty(); };
     const OptionNeed synthetic{"synthetic rows", "--synthetic csn"};
     OptionGroup input{
         "input",
         {
-            named_choice({"format", "", "format of INPUT"}, config.format, source_formats),
+            named_choice({"format", "", "format of INPUT"}, config.format, data::source_formats),
             text(
                 {"where", "CONDITION", "condition on a field that rows must meet, such as 'repo~apache/spark'"},
                 config.where),
@@ -23,7 +23,7 @@ std::vector<OptionGroup> prepare_options(PrepareConfig& config) {
                   "field of JSON lines that holds the class of a text: a whole number or a name"},
                  config.label),
             named_choice({"rows", "", "unit of plain text that becomes a row; if unset, paragraph"},
-                         config.rows, row_units),
+                         config.rows, data::row_units),
             flag({"skip-bad", "", "skip and count bad rows, instead of ending at the first one"},
                  config.skip_bad),
             choice({"synthetic", "", "generated rows in place of INPUT"}, config.synthetic,
@@ -53,16 +53,16 @@ std::vector<OptionGroup> prepare_options(PrepareConfig& config) {
     return {input, output};
 }
 
-std::vector<OptionGroup> convert_options(ConvertConfig& config) {
+std::vector<OptionGroup> convert_options(tools::ConvertConfig& config) {
     return {{"convert",
              {
                  choice({"dtype", "",
                          "data type of exported weights; if unset, the types in which they were imported"},
                         config.dtype,
-                        {{"f32", StoredType::f32, "32-bit floating point"},
-                         {"bf16", StoredType::bf16, "bfloat16"},
-                         {"f16", StoredType::f16, "16-bit floating point"},
-                         {"f64", StoredType::f64, "64-bit floating point"}}),
+                        {{"f32", archive::StoredType::f32, "32-bit floating point"},
+                         {"bf16", archive::StoredType::bf16, "bfloat16"},
+                         {"f16", archive::StoredType::f16, "16-bit floating point"},
+                         {"f64", archive::StoredType::f64, "64-bit floating point"}}),
                  size_in_bytes({"shard-size", "", "maximum size of an exported file"}, config.shard_bytes),
                  flag({"quiet", "", "print no progress and no summary"}, config.quiet),
              }}};
@@ -78,18 +78,18 @@ std::vector<OptionGroup> report_options(ReportConfig& config) {
              {text({"output", "FILE.html", "page to write; if unset, RUN_DIR/report.html"}, config.output)}}};
 }
 
-std::vector<OptionGroup> doctor_options(DoctorConfig& config) {
+std::vector<OptionGroup> doctor_options(tools::DoctorConfig& config) {
     return {{"doctor",
              {text({"scratch", "DIR", "folder whose speed is measured; 64 MB are written there and removed"},
                    config.scratch),
               flag({"json", "", "print one JSON object instead of text"}, config.is_json)}}};
 }
 
-void check_doctor_options(const DoctorConfig& config) {
+void check_doctor_options(const tools::DoctorConfig& config) {
     if (config.scratch.empty()) throw ConfigError("--scratch is an empty name; name a folder");
 }
 
-void take_prepare_inputs(PrepareConfig& config, const std::vector<std::string>& inputs) {
+void take_prepare_inputs(tools::PrepareConfig& config, const std::vector<std::string>& inputs) {
     if (inputs.empty() && config.synthetic.empty()) {
         throw ConfigError(
             "no input is given; name files (JSONL, text, ids, SQuAD, CIFAR-10 or MNIST, gzipped or not), or "
@@ -103,7 +103,7 @@ void take_prepare_inputs(PrepareConfig& config, const std::vector<std::string>& 
     config.inputs = inputs;
 }
 
-void take_convert_places(ConvertConfig& config, const std::vector<std::string>& places) {
+void take_convert_places(tools::ConvertConfig& config, const std::vector<std::string>& places) {
     if (places.size() != 2) {
         throw ConfigError(cat("convert takes an input and an output folder, not ", places.size(),
                               places.size() == 1 ? " name" : " names", "; see trireme convert --help"));

@@ -22,17 +22,17 @@ struct ReportConfig {
 };
 
 // The options refer to the configuration, which must outlive them.
-std::vector<OptionGroup> prepare_options(PrepareConfig& config);
-std::vector<OptionGroup> convert_options(ConvertConfig& config);
+std::vector<OptionGroup> prepare_options(tools::PrepareConfig& config);
+std::vector<OptionGroup> convert_options(tools::ConvertConfig& config);
 std::vector<OptionGroup> inspect_options(InspectConfig& config);
 std::vector<OptionGroup> report_options(ReportConfig& config);
-std::vector<OptionGroup> doctor_options(DoctorConfig& config);
+std::vector<OptionGroup> doctor_options(tools::DoctorConfig& config);
 
-void check_doctor_options(const DoctorConfig& config);  // throws ConfigError
+void check_doctor_options(const tools::DoctorConfig& config);  // throws ConfigError
 
 // What stands on the command line without an option. Throws ConfigError where there is too little or too much.
-void take_prepare_inputs(PrepareConfig& config, const std::vector<std::string>& inputs);
-void take_convert_places(ConvertConfig& config, const std::vector<std::string>& places);
+void take_prepare_inputs(tools::PrepareConfig& config, const std::vector<std::string>& inputs);
+void take_convert_places(tools::ConvertConfig& config, const std::vector<std::string>& places);
 void take_inspect_file(InspectConfig& config, const std::vector<std::string>& files);
 void take_run_directory(ReportConfig& config, const std::vector<std::string>& directories);
 

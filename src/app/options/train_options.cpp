@@ -9,7 +9,7 @@
 namespace trireme::app {
 namespace {
 
-OptionGroup data_options(DataConfig& data) {
+OptionGroup data_options(config::DataConfig& data) {
     return {"data",
             {
                 text({"corpus", "FILE.h5", "corpus file, made by `trireme prepare`"}, data.corpus),
@@ -17,7 +17,7 @@ OptionGroup data_options(DataConfig& data) {
                               "maximum number of tokens per sample; 0: the model's number of positions"},
                              data.max_length),
                 named_choice({"long", "", "what to do with rows longer than --max-length"}, data.long_rows,
-                             treatments_of_long_rows),
+                             data::treatments_of_long_rows),
                 number({"validation-share", "", "fraction of the rows kept for validation, from 0 to below 1"},
                        data.validation_share, from_until(0, 1)),
                 number({"epochs", "E", "number of passes over the training rows; 0: --steps decides"},
@@ -25,13 +25,13 @@ OptionGroup data_options(DataConfig& data) {
             }};
 }
 
-Option document_end_option(DataConfig& data) {
+Option document_end_option(config::DataConfig& data) {
     return choice(
         {"document-end", "", "what to append to each row"}, data.document_end,
         {{"eos", true, "the tokenizer's end token, which is also predicted"}, {"none", false, "nothing"}});
 }
 
-OptionGroup task_options(TaskConfig& task) {
+OptionGroup task_options(config::TaskConfig& task) {
     return {"task",
             {
                 named_choice(
@@ -44,7 +44,7 @@ OptionGroup task_options(TaskConfig& task) {
             }};
 }
 
-OptionGroup model_options(ModelChoice& model, DataConfig& data) {
+OptionGroup model_options(config::ModelChoice& model, config::DataConfig& data) {
     return {
         "model",
         {
@@ -89,7 +89,7 @@ OptionGroup model_options(ModelChoice& model, DataConfig& data) {
         }};
 }
 
-Option partition_option(LayoutConfig& layout) {
+Option partition_option(config::LayoutConfig& layout) {
     return text(
         {"partition",
          "KIND|N,N,...",
@@ -103,7 +103,7 @@ Option partition_option(LayoutConfig& layout) {
         layout.partition);
 }
 
-OptionGroup layout_options(LayoutConfig& layout) {
+OptionGroup layout_options(config::LayoutConfig& layout) {
     return {"layout",
             {
                 whole_number({"pipe", "P",
@@ -124,20 +124,21 @@ OptionGroup layout_options(LayoutConfig& layout) {
                 on_off({"shard-optimizer", "", "shard the optimizer state over the replicas (ZeRO-1)"},
                        layout.shard_optimizer),
                 named_choices({"recompute", "", "activation recomputation, for all stages or for each"},
-                              layout.recompute, recompute_ways),
+                              layout.recompute, plan::recompute_ways),
             }};
 }
 
 std::vector<ValueWords> schedule_words() {
     std::vector<ValueWords> words;
-    for (const Schedule& schedule : schedules()) words.emplace_back(schedule.name, schedule.meaning);
-    words.emplace_back(searched_schedule,
+    for (const schedule::Schedule& schedule : schedule::schedules())
+        words.emplace_back(schedule.name, schedule.meaning);
+    words.emplace_back(schedule::searched_schedule,
                        "a search by the costs of the stages, --cost or --profile, within --memory-limit");
     words.emplace_back("FILE.csv", "a schedule of your own, as `trireme plan --format csv` writes it");
     return words;
 }
 
-OptionGroup schedule_options(ScheduleConfig& schedule) {
+OptionGroup schedule_options(config::ScheduleConfig& schedule) {
     return {"schedule",
             {
                 text({"schedule", "NAME|FILE.csv", "pipeline schedule", schedule_words()}, schedule.schedule),
@@ -151,14 +152,15 @@ OptionGroup schedule_options(ScheduleConfig& schedule) {
             }};
 }
 
-Option length_option(ScheduleConfig& schedule) {
-    return choice({"length", "", "how to batch samples of different lengths"}, schedule.length,
-                  {{"fixed", LengthPolicy::fixed, "pad to the longest sample of the corpus"},
-                   {"pad", LengthPolicy::pad, "pad to the longest sample of the micro-batch"},
-                   {"pack", LengthPolicy::pack, "concatenate the samples of a micro-batch, without padding"}});
+Option length_option(config::ScheduleConfig& schedule) {
+    return choice(
+        {"length", "", "how to batch samples of different lengths"}, schedule.length,
+        {{"fixed", plan::LengthPolicy::fixed, "pad to the longest sample of the corpus"},
+         {"pad", plan::LengthPolicy::pad, "pad to the longest sample of the micro-batch"},
+         {"pack", plan::LengthPolicy::pack, "concatenate the samples of a micro-batch, without padding"}});
 }
 
-OptionGroup flexible_options(ScheduleConfig& schedule, LayoutConfig& layout) {
+OptionGroup flexible_options(config::ScheduleConfig& schedule, config::LayoutConfig& layout) {
     return {"flexible",
             {
                 length_option(schedule),
@@ -169,7 +171,7 @@ OptionGroup flexible_options(ScheduleConfig& schedule, LayoutConfig& layout) {
             }};
 }
 
-OptionGroup cost_options(CostConfig& costs) {
+OptionGroup cost_options(config::CostConfig& costs) {
     return {"costs",
             {
                 profile_option(costs.profiles),
@@ -177,22 +179,22 @@ OptionGroup cost_options(CostConfig& costs) {
             }};
 }
 
-OptionGroup precision_options(PrecisionConfig& precision) {
+OptionGroup precision_options(config::PrecisionConfig& precision) {
     return {
         "precision",
         {
             choice({"dtype", "", "data type"}, precision.dtype,
-                   {{"f32", Precision::f32, "32 bits"},
-                    {"f64", Precision::f64, "64 bits"},
-                    {"bf16", Precision::bf16,
+                   {{"f32", config::Precision::f32, "32 bits"},
+                    {"f64", config::Precision::f64, "64 bits"},
+                    {"bf16", config::Precision::bf16,
                      "weights and activations in bf16, master weights and accumulation in f32; GPUs only"}}),
-            choice(
-                {"device", "", "where to compute"}, precision.device,
-                {{"auto", DeviceKind::automatic, "GPUs if every rank has one, else CPU cores"},
-                 {"cpu", DeviceKind::cpu, "CPU cores"},
-                 {"cuda", DeviceKind::cuda, "NVIDIA GPUs"},
-                 {"reference", DeviceKind::reference, "CPU cores, with plain loops to compare with"},
-                 {"ghost", DeviceKind::ghost, "nowhere: shapes and costs only (trireme simulate --math off)"}}),
+            choice({"device", "", "where to compute"}, precision.device,
+                   {{"auto", config::DeviceKind::automatic, "GPUs if every rank has one, else CPU cores"},
+                    {"cpu", config::DeviceKind::cpu, "CPU cores"},
+                    {"cuda", config::DeviceKind::cuda, "NVIDIA GPUs"},
+                    {"reference", config::DeviceKind::reference, "CPU cores, with plain loops to compare with"},
+                    {"ghost", config::DeviceKind::ghost,
+                     "nowhere: shapes and costs only (trireme simulate --math off)"}}),
         }};
 }
 
@@ -203,16 +205,16 @@ OptionGroup only(OptionGroup group, const std::vector<std::string>& names) {
     return group;
 }
 
-void refuse_missing_corpus(const RunConfig& config) {
+void refuse_missing_corpus(const config::RunConfig& config) {
     if (!config.data.corpus.empty()) return;
-    const RunOptions& run = config.run;
+    const config::RunOptions& run = config.run;
     const bool begins = run.resume == "auto" && !run.run_dir.empty();
     throw ConfigError(
         cat(begins ? cat("--run-dir ", run.run_dir, " holds no checkpoint, so the run begins, but ") : "",
             "no corpus is given; name one with --corpus FILE.h5 (`trireme prepare` makes it)"));
 }
 
-void check_duration(const RunConfig& config) {
+void check_duration(const config::RunConfig& config) {
     const std::size_t steps = config.run.steps;
     const double epochs = config.data.epochs;
     if (steps == 0 && epochs == 0) {
@@ -226,7 +228,7 @@ void check_duration(const RunConfig& config) {
 
 }  // namespace
 
-std::vector<OptionGroup> train_options(RunConfig& config) {
+std::vector<OptionGroup> train_options(config::RunConfig& config) {
     OptionGroup costs = cost_options(config.costs);
     for (const Option& option : device_cost_options(config)) costs.options.push_back(option);
     OptionGroup flexible = flexible_options(config.schedule, config.layout);
@@ -244,8 +246,8 @@ std::vector<OptionGroup> train_options(RunConfig& config) {
             run_options(config)};
 }
 
-std::vector<OptionGroup> evaluate_options(EvaluateConfig& config) {
-    RunConfig& run = config.run;
+std::vector<OptionGroup> evaluate_options(config::EvaluateConfig& config) {
+    config::RunConfig& run = config.run;
     OptionGroup what{
         "evaluate",
         {
@@ -289,7 +291,7 @@ std::vector<OptionGroup> evaluate_options(EvaluateConfig& config) {
 }
 
 std::vector<OptionGroup> profile_options(ProfileCommand& command) {
-    RunConfig& run = command.run;
+    config::RunConfig& run = command.run;
     OptionGroup what{
         "profile",
         {
@@ -312,7 +314,7 @@ std::vector<OptionGroup> profile_options(ProfileCommand& command) {
             precision_options(run.precision)};
 }
 
-void check_evaluate_options(const EvaluateConfig& config) {
+void check_evaluate_options(const config::EvaluateConfig& config) {
     if (config.resume.empty()) {
         throw ConfigError("no model is given; name a checkpoint or a run directory with --resume PATH");
     }
@@ -325,12 +327,12 @@ void check_profile_options(const ProfileCommand& command) {
     }
 }
 
-void check_train_options(const RunConfig& config) {
-    if (config.precision.device != DeviceKind::ghost) {
+void check_train_options(const config::RunConfig& config) {
+    if (config.precision.device != config::DeviceKind::ghost) {
         refuse_missing_corpus(config);
         check_duration(config);
     }
-    if (config.precision.device == DeviceKind::ghost && config.run.gpu_clock > 0) {
+    if (config.precision.device == config::DeviceKind::ghost && config.run.gpu_clock > 0) {
         throw ConfigError(
             cat("--gpu-clock ", config.run.gpu_clock,
                 " is of GPUs, and ghosts have none; a simulated device has its cluster's clocks"));

@@ -7,7 +7,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 // Throws ResourceError with MPI's own words if `code` is not success.
 inline void check_mpi(int code, const char* call, Where where = Where::here()) {
@@ -19,4 +19,4 @@ inline void check_mpi(int code, const char* call, Where where = Where::here()) {
                         where);
 }
 
-}  // namespace trireme
+}  // namespace trireme::comm

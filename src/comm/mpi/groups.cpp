@@ -4,7 +4,7 @@
 
 #include "comm/mpi/check_mpi.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 void require_distinct_with_own(MPI_Comm parent, const std::vector<int>& ranks, const std::string& name) {
@@ -26,7 +26,7 @@ void require_distinct_with_own(MPI_Comm parent, const std::vector<int>& ranks, c
 }  // namespace
 
 MPI_Comm create_group(MPI_Comm parent, const std::vector<int>& ranks, const std::string& name,
-                      const Patience& patience) {
+                      const device::Patience& patience) {
     require_distinct_with_own(parent, ranks, name);
     check_in(parent, ranks, name, patience);
     MPI_Group all = MPI_GROUP_NULL;
@@ -41,4 +41,4 @@ MPI_Comm create_group(MPI_Comm parent, const std::vector<int>& ranks, const std:
     return comm;
 }
 
-}  // namespace trireme
+}  // namespace trireme::comm

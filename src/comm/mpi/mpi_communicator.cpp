@@ -6,13 +6,13 @@
 #include "comm/mpi/groups.hpp"
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 constexpr unsigned slot_bits = 20;  // of a ticket; the others are a serial number
 constexpr Communicator::Ticket slot_mask = (Communicator::Ticket{1} << slot_bits) - 1;
 
-MPI_Comm duplicate(MPI_Comm parent, const std::string& name, const Patience& patience) {
+MPI_Comm duplicate(MPI_Comm parent, const std::string& name, const device::Patience& patience) {
     check_in_all(parent, name, patience);
     MPI_Comm comm = MPI_COMM_NULL;
     check_mpi(MPI_Comm_dup(parent, &comm), "MPI_Comm_dup");
@@ -50,14 +50,15 @@ void require_contiguous(bool is_contiguous) {
 
 }  // namespace
 
-MpiCommunicator::MpiCommunicator(MPI_Comm parent, std::string name, Patience patience, std::size_t part_bytes)
+MpiCommunicator::MpiCommunicator(MPI_Comm parent, std::string name, device::Patience patience,
+                                 std::size_t part_bytes)
     : MpiCommunicator(Own{duplicate(parent, name, patience)}, name, patience, part_bytes) {}
 
 MpiCommunicator::MpiCommunicator(MPI_Comm parent, const std::vector<int>& ranks, std::string name,
-                                 Patience patience)
+                                 device::Patience patience)
     : MpiCommunicator(Own{create_group(parent, ranks, name, patience)}, name, patience, largest_part) {}
 
-MpiCommunicator::MpiCommunicator(Own own, std::string name, Patience patience, std::size_t part_bytes)
+MpiCommunicator::MpiCommunicator(Own own, std::string name, device::Patience patience, std::size_t part_bytes)
     : Communicator(patience), comm_(own.comm), name_(std::move(name)), part_bytes_(part_bytes) {
     check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
@@ -79,14 +80,14 @@ void MpiCommunicator::copy_itself(double bytes_per_second, std::vector<bool> is_
 
 void MpiCommunicator::spend_on_copying(int peer, std::size_t bytes) const {
     if (copied_bytes_per_second_ <= 0 || !is_near_[static_cast<std::size_t>(peer)]) return;
-    spend_seconds(static_cast<double>(bytes) / copied_bytes_per_second_);
+    device::spend_seconds(static_cast<double>(bytes) / copied_bytes_per_second_);
 }
 
 int MpiCommunicator::tag_of(Label label) const {
     return static_cast<int>(static_cast<std::uint32_t>(label) % tags_);
 }
 
-Communicator::Ticket MpiCommunicator::start_send(ConstTensor tensor, int peer, Label label) {
+Communicator::Ticket MpiCommunicator::start_send(device::ConstTensor tensor, int peer, Label label) {
     require_contiguous(tensor.is_contiguous());
     Slot& slot = take_slot(peer, label, true, tensor.bytes());
     const auto* bytes = static_cast<const std::byte*>(tensor.data);
@@ -99,7 +100,7 @@ Communicator::Ticket MpiCommunicator::start_send(ConstTensor tensor, int peer, L
     return slot.ticket;
 }
 
-Communicator::Ticket MpiCommunicator::start_receive(Tensor tensor, int peer, Label label) {
+Communicator::Ticket MpiCommunicator::start_receive(device::Tensor tensor, int peer, Label label) {
     require_contiguous(tensor.is_contiguous());
     Slot& slot = take_slot(peer, label, false, tensor.bytes());
     auto* bytes = static_cast<std::byte*>(tensor.data);
@@ -187,4 +188,4 @@ std::string MpiCommunicator::describe(Ticket ticket) const {
     return cat("rank ", rank_, slot.is_send ? "'s message to rank " : "'s message from rank ", slot.peer);
 }
 
-}  // namespace trireme
+}  // namespace trireme::comm

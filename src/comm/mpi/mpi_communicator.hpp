@@ -11,7 +11,7 @@
 
 #include "trireme/comm/communicator.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 class MpiCommunicator final : public Communicator {
 public:
@@ -19,10 +19,11 @@ public:
     static constexpr std::size_t largest_part = std::size_t{1} << 30;  // bytes
 
     // Collective over `parent`: duplicates it. `patience` also limits the wait for ranks that do not call it.
-    MpiCommunicator(MPI_Comm parent, std::string name, Patience patience,
+    MpiCommunicator(MPI_Comm parent, std::string name, device::Patience patience,
                     std::size_t part_bytes = largest_part);
     // Collective over `ranks` of `parent` alone: distinct, in any order, this one among them.
-    MpiCommunicator(MPI_Comm parent, const std::vector<int>& ranks, std::string name, Patience patience);
+    MpiCommunicator(MPI_Comm parent, const std::vector<int>& ranks, std::string name,
+                    device::Patience patience);
     ~MpiCommunicator() override;
     MpiCommunicator(const MpiCommunicator&) = delete;
     MpiCommunicator& operator=(const MpiCommunicator&) = delete;
@@ -34,8 +35,8 @@ public:
     int size() const override { return size_; }
     const std::string& name() const override { return name_; }
 
-    Ticket start_send(ConstTensor tensor, int peer, Label label) override;
-    Ticket start_receive(Tensor tensor, int peer, Label label) override;
+    Ticket start_send(device::ConstTensor tensor, int peer, Label label) override;
+    Ticket start_receive(device::Tensor tensor, int peer, Label label) override;
     bool is_done(Ticket ticket) override;
     std::optional<int> unasked_sender() override;
     void progress() override;  // wall/ranks.cpp or simulated/ranks.cpp
@@ -67,7 +68,7 @@ private:
         double sent;  // seconds of the simulated clock
     };
 
-    MpiCommunicator(Own own, std::string name, Patience patience, std::size_t part_bytes);
+    MpiCommunicator(Own own, std::string name, device::Patience patience, std::size_t part_bytes);
 
     int tag_of(Label label) const;
     Slot& take_slot(int peer, Label label, bool is_send, std::size_t bytes);
@@ -91,4 +92,4 @@ private:
     std::deque<MessageToItself> messages_to_itself_ = {};  // of simulated/ranks.cpp
 };
 
-}  // namespace trireme
+}  // namespace trireme::comm

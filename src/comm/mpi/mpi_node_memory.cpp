@@ -9,10 +9,10 @@
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 MpiNodeMemory::MpiNodeMemory(const std::vector<int>& ranks, std::unique_ptr<Communicator> group,
-                             const Patience& patience)
+                             const device::Patience& patience)
     : group_(std::move(group)),
       comm_(create_group(MPI_COMM_WORLD, ranks, "node memory", patience)),
       exceptions_(std::uncaught_exceptions()) {}
@@ -31,7 +31,7 @@ MpiNodeMemory::~MpiNodeMemory() {
 std::optional<std::size_t> MpiNodeMemory::bytes_left() const {
     std::error_code error;
     const std::filesystem::space_info space = std::filesystem::space("/dev/shm", error);
-    if (error || time_is_simulated()) return std::nullopt;
+    if (error || device::time_is_simulated()) return std::nullopt;
     return space.available;
 }
 
@@ -65,4 +65,4 @@ void MpiNodeMemory::settle() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -8,12 +8,13 @@
 
 #include "trireme/comm/node_memory.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 class MpiNodeMemory final : public NodeMemory {
 public:
     // Collective over `ranks` of the job, the group's: ascending, this one among them, all of one node.
-    MpiNodeMemory(const std::vector<int>& ranks, std::unique_ptr<Communicator> group, const Patience& patience);
+    MpiNodeMemory(const std::vector<int>& ranks, std::unique_ptr<Communicator> group,
+                  const device::Patience& patience);
     MpiNodeMemory(const MpiNodeMemory&) = delete;
     MpiNodeMemory& operator=(const MpiNodeMemory&) = delete;
     ~MpiNodeMemory() override;
@@ -33,4 +34,4 @@ private:
     int exceptions_;  // in flight when it was made
 };
 
-}  // namespace trireme
+}  // namespace trireme::comm

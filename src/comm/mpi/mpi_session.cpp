@@ -9,7 +9,7 @@
 #include "trireme/comm/session.hpp"
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 // `ranks` are the group's, of all ranks.
@@ -34,7 +34,7 @@ Session::Session(int& argc, char**& argv, double stall_seconds) : stall_seconds_
     if (has_started_) {
         check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
     }
-    if (provided < MPI_THREAD_FUNNELED && !time_is_simulated())  // simulated ranks have no threads
+    if (provided < MPI_THREAD_FUNNELED && !device::time_is_simulated())  // simulated ranks have no threads
         throw ResourceError("this MPI library supports no threads beside it");
     check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
@@ -64,7 +64,7 @@ std::string Session::library() const {
     return name;
 }
 
-std::unique_ptr<Communicator> Session::all_ranks(std::string name, Patience patience) const {
+std::unique_ptr<Communicator> Session::all_ranks(std::string name, device::Patience patience) const {
     std::vector<int> ranks(static_cast<std::size_t>(size_));
     std::iota(ranks.begin(), ranks.end(), 0);
     return with_copies(std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, std::move(name), patience), ranks,
@@ -72,13 +72,14 @@ std::unique_ptr<Communicator> Session::all_ranks(std::string name, Patience pati
 }
 
 std::unique_ptr<Communicator> Session::group_of(const std::vector<int>& ranks, std::string name,
-                                                Patience patience) const {
+                                                device::Patience patience) const {
     if (ranks == std::vector{rank_}) return single_rank(std::move(name));
     return with_copies(std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, ranks, std::move(name), patience),
                        ranks, *this);
 }
 
-std::unique_ptr<NodeMemory> Session::node_memory(const std::vector<int>& ranks, Patience patience) const {
+std::unique_ptr<NodeMemory> Session::node_memory(const std::vector<int>& ranks,
+                                                 device::Patience patience) const {
     return std::make_unique<MpiNodeMemory>(ranks, group_of(ranks, "node", patience), patience);
 }
 
@@ -86,4 +87,4 @@ std::shared_ptr<const BlankMemory> Session::blank_memory(std::size_t bytes) cons
     return std::make_shared<const BlankMemory>(bytes);
 }
 
-}  // namespace trireme
+}  // namespace trireme::comm

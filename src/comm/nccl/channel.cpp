@@ -6,7 +6,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/device/buffer.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 constexpr int most_blocks = 4;  // of threads, of the GPU's 132 processors: others compute meanwhile
@@ -22,14 +22,14 @@ ncclConfig_t config() {
 ncclUniqueId agreed_id(const NcclLibrary& library, Communicator& ranks, const ChannelEnds& ends) {
     ncclUniqueId id{};
     constexpr std::size_t words = sizeof id / sizeof(std::int64_t);
-    const Tensor view{&id, DType::i64, 1, words, words};
+    const device::Tensor view{&id, device::DType::i64, 1, words, words};
     if (ends.is_sender()) library.check(library.calls().get_unique_id(&id), "ncclGetUniqueId");
     ranks.wait(
         std::array{ends.is_sender() ? ranks.start_send(view, ends.to) : ranks.start_receive(view, ends.from)});
     return id;
 }
 
-void wait_until_ready(NcclChannel& channel, const Patience& patience, const char* what) {
+void wait_until_ready(NcclChannel& channel, const device::Patience& patience, const char* what) {
     wait_until([&] { return channel.is_ready(); }, patience,
                [&] { return cat("rank ", channel.ends().peer(), " to ", what, " ", channel.name()); });
 }
@@ -89,11 +89,11 @@ void NcclChannel::take(ncclResult_t result, const char* call) {
 }
 
 std::unique_ptr<NcclChannel> open_channel(const NcclLibrary& library, Communicator& ranks,
-                                          const ChannelEnds& ends, const Patience& patience) {
+                                          const ChannelEnds& ends, const device::Patience& patience) {
     auto channel = std::make_unique<NcclChannel>(library, ends, agreed_id(library, ranks, ends));
     wait_until_ready(*channel, patience, "open");
-    const Buffer first(1, Place::gpu);
-    GpuMoment over;
+    const device::Buffer first(1, device::Place::gpu);
+    device::GpuMoment over;
     channel->start(first.data(), first.bytes());
     wait_until_ready(*channel, patience, "connect");
     channel->queue().mark(over);
@@ -102,9 +102,9 @@ std::unique_ptr<NcclChannel> open_channel(const NcclLibrary& library, Communicat
     return channel;
 }
 
-void close_channel(NcclChannel& channel, const Patience& patience) {
+void close_channel(NcclChannel& channel, const device::Patience& patience) {
     wait_until_ready(channel, patience, "close");
     channel.close();
 }
 
-}  // namespace trireme
+}  // namespace trireme::comm

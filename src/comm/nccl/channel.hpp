@@ -11,7 +11,7 @@
 #include "trireme/comm/communicator.hpp"
 #include "trireme/device/gpu.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 struct ChannelEnds {
     int from = 0;  // ranks of the group
@@ -40,7 +40,7 @@ public:
 
     // The sender sends them, the other one receives them. It is ready.
     void start(void* memory, std::size_t bytes);
-    GpuQueue& queue() { return queue_; }
+    device::GpuQueue& queue() { return queue_; }
 
     void begin_to_close();  // until it is_ready()
     void close();
@@ -53,7 +53,7 @@ private:
 
     const NcclLibrary& library_;
     ChannelEnds ends_;
-    GpuQueue queue_ = GpuQueue::alone();
+    device::GpuQueue queue_ = device::GpuQueue::alone();
     ncclComm_t comm_ = nullptr;
 };
 
@@ -63,9 +63,9 @@ private:
 // Point-to-point with the other end, over `ranks`. Opened, and one byte has gone through it. Throws
 // ResourceError where it is not open in time, naming both.
 std::unique_ptr<NcclChannel> open_channel(const NcclLibrary& library, Communicator& ranks,
-                                          const ChannelEnds& ends, const Patience& patience);
+                                          const ChannelEnds& ends, const device::Patience& patience);
 
 // Of one that has begun to close: waits until all that was sent has come. Throws as open_channel().
-void close_channel(NcclChannel& channel, const Patience& patience);
+void close_channel(NcclChannel& channel, const device::Patience& patience);
 
-}  // namespace trireme
+}  // namespace trireme::comm

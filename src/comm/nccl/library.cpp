@@ -3,7 +3,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/comm/nccl.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 NcclLibrary::NcclLibrary(const std::vector<std::string>& names) : library_(names, "sending from GPU to GPU") {
     library_.find("ncclGetErrorString", calls_.text_of);
@@ -46,4 +46,4 @@ NcclSearch find_nccl(const std::vector<std::string>& names) {
     return search;
 }
 
-}  // namespace trireme
+}  // namespace trireme::comm

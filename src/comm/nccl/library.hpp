@@ -8,7 +8,7 @@
 
 #include "trireme/device/shared_library.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 class NcclLibrary {
 public:
@@ -40,9 +40,9 @@ public:
     void check(ncclResult_t result, const char* call) const;  // throws ResourceError unless it succeeded
 
 private:
-    SharedLibrary library_;
+    device::SharedLibrary library_;
     Calls calls_;
     int version_ = 0;
 };
 
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -17,7 +17,7 @@
 #include "comm/nccl/signals.hpp"
 #include "trireme/comm/nccl.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 struct Header {
@@ -27,7 +27,7 @@ struct Header {
     std::int64_t label = 0;  // whole, as tags are not
     std::int64_t bytes = 0;
 
-    Tensor view() { return {this, DType::i64, 1, 3, 3}; }
+    device::Tensor view() { return {this, device::DType::i64, 1, 3, 3}; }
 };
 
 // `starts` until NCCL has given it to the queue.
@@ -45,8 +45,8 @@ struct Message {
     Header header = {};
     State state = State::waits;
     std::optional<MessageMismatch> mismatch = {};
-    std::optional<GpuMoment> may_start = {};  // the memory is filled, or free
-    std::optional<GpuMoment> over = {};       // none: of nothing
+    std::optional<device::GpuMoment> may_start = {};  // the memory is filled, or free
+    std::optional<device::GpuMoment> over = {};       // none: of nothing
 };
 
 // One end of a channel, and what is to go through it, in its order.
@@ -58,7 +58,7 @@ struct End {
 
 class NcclGroup final : public Communicator {
 public:
-    NcclGroup(NcclWiring wiring, Patience patience);
+    NcclGroup(NcclWiring wiring, device::Patience patience);
     ~NcclGroup() override;
     NcclGroup(const NcclGroup&) = delete;
     NcclGroup& operator=(const NcclGroup&) = delete;
@@ -67,8 +67,8 @@ public:
     int size() const override { return ranks_->size(); }
     const std::string& name() const override { return ranks_->name(); }
 
-    Ticket start_send(ConstTensor tensor, int peer, Label label) override;
-    Ticket start_receive(Tensor tensor, int peer, Label label) override;
+    Ticket start_send(device::ConstTensor tensor, int peer, Label label) override;
+    Ticket start_receive(device::Tensor tensor, int peer, Label label) override;
     bool is_done(Ticket ticket) override;
     std::optional<int> unasked_sender() override { return ranks_->unasked_sender(); }
     void progress() override;
@@ -105,7 +105,7 @@ private:
     std::shared_ptr<const NcclLibrary> library_;
     std::unique_ptr<Communicator> ranks_;
     Signals signals_;
-    GpuQueue& queue_;
+    device::GpuQueue& queue_;
     Postman& postman_;
     Postman::Customer customer_ = {};
     int exceptions_ = std::uncaught_exceptions();  // in flight when it was made
@@ -115,7 +115,7 @@ private:
     bool is_abandoned_ = false;
 };
 
-NcclGroup::NcclGroup(NcclWiring wiring, Patience patience)
+NcclGroup::NcclGroup(NcclWiring wiring, device::Patience patience)
     : Communicator(patience),
       library_(std::move(wiring.library)),
       ranks_(std::move(wiring.ranks)),
@@ -181,10 +181,10 @@ NcclGroup::Messages::iterator NcclGroup::add(bool is_send, int peer, Label label
     return added;
 }
 
-Communicator::Ticket NcclGroup::start_send(ConstTensor tensor, int peer, Label label) {
+Communicator::Ticket NcclGroup::start_send(device::ConstTensor tensor, int peer, Label label) {
     if (!tensor.is_contiguous()) throw BugError("a message must be contiguous");
     traffic_.bytes_sent += tensor.bytes();
-    if (tensor.place != Place::gpu) {
+    if (tensor.place != device::Place::gpu) {
         const Ticket travels = ranks_->start_send(tensor, peer, label);
         const auto added = add(true, peer, label);
         added->second.travels = travels;
@@ -205,9 +205,9 @@ Communicator::Ticket NcclGroup::start_send(ConstTensor tensor, int peer, Label l
     return added->first;
 }
 
-Communicator::Ticket NcclGroup::start_receive(Tensor tensor, int peer, Label label) {
+Communicator::Ticket NcclGroup::start_receive(device::Tensor tensor, int peer, Label label) {
     if (!tensor.is_contiguous()) throw BugError("a message must be contiguous");
-    if (tensor.place != Place::gpu) {
+    if (tensor.place != device::Place::gpu) {
         const Ticket travels = ranks_->start_receive(tensor, peer, label);
         const auto added = add(false, peer, label);
         added->second.travels = travels;
@@ -367,8 +367,8 @@ std::string NcclGroup::describe(Ticket ticket) const {
 
 }  // namespace
 
-std::unique_ptr<Communicator> nccl_group(NcclWiring wiring, Patience patience) {
+std::unique_ptr<Communicator> nccl_group(NcclWiring wiring, device::Patience patience) {
     return std::make_unique<NcclGroup>(std::move(wiring), patience);
 }
 
-}  // namespace trireme
+}  // namespace trireme::comm

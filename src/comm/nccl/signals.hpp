@@ -8,7 +8,7 @@
 
 #include "trireme/comm/communicator.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 struct Signal {
     // The receiver of a message: it may be sent. Its sender: that is in its queue.
@@ -41,4 +41,4 @@ private:
     std::deque<Outgoing> outgoing_;  // whose memory MPI still reads
 };
 
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -1,6 +1,6 @@
 #include "trireme/comm/communicator.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 class GhostGroup final : public Communicator {
@@ -15,10 +15,10 @@ public:
     const std::string& name() const override { return name_; }
     bool is_ghost() const override { return true; }
 
-    Ticket start_send(ConstTensor tensor, int peer, Label) override {
+    Ticket start_send(device::ConstTensor tensor, int peer, Label) override {
         return check(tensor.is_contiguous(), peer);
     }
-    Ticket start_receive(Tensor tensor, int peer, Label) override {
+    Ticket start_receive(device::Tensor tensor, int peer, Label) override {
         return check(tensor.is_contiguous(), peer);
     }
     bool is_done(Ticket) override { return true; }
@@ -48,4 +48,4 @@ std::unique_ptr<Communicator> ghost_group(std::string name, int rank, int size) 
     return std::make_unique<GhostGroup>(std::move(name), rank, size);
 }
 
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 class ValuelessGroup final : public Communicator {
@@ -15,12 +15,12 @@ public:
     const std::string& name() const override { return group_->name(); }
     bool is_ghost() const override { return true; }
 
-    Ticket start_send(ConstTensor tensor, int peer, Label label) override {
+    Ticket start_send(device::ConstTensor tensor, int peer, Label label) override {
         traffic_.bytes_sent += tensor.bytes();
         if (is_ring_ && peer != (rank() + 1) % size()) return nothing;
         return group_->start_send(blank(tensor), peer, label);
     }
-    Ticket start_receive(Tensor tensor, int peer, Label label) override {
+    Ticket start_receive(device::Tensor tensor, int peer, Label label) override {
         if (is_ring_ && (peer + 1) % size() != rank()) return nothing;
         return group_->start_receive(blank(tensor), peer, label);
     }
@@ -38,7 +38,7 @@ private:
     static constexpr Ticket nothing = 0;  // of no message: those have serial numbers
 
     template <class AnyTensor>
-    Tensor blank(const AnyTensor& tensor) const {
+    device::Tensor blank(const AnyTensor& tensor) const {
         const std::size_t times = is_ring_ ? static_cast<std::size_t>(size()) - 1 : 1;
         const std::size_t bytes = times * tensor.bytes();
         if (bytes > memory_->bytes()) {
@@ -66,4 +66,4 @@ std::unique_ptr<Communicator> around_ring_without_values(std::unique_ptr<Communi
     return std::make_unique<ValuelessGroup>(std::move(group), std::move(memory), true);
 }
 
-}  // namespace trireme
+}  // namespace trireme::comm

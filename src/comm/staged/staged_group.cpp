@@ -7,7 +7,7 @@
 
 #include "trireme/comm/gpu_messages.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 // Memory that the GPU reads and writes by itself, lent by size: messages of a run have few sizes.
@@ -15,7 +15,7 @@ class PinnedMemory {
 public:
     PinnedMemory() = default;
     ~PinnedMemory() {
-        for (std::byte* const memory : all_) give_back_pinned_memory(memory);
+        for (std::byte* const memory : all_) device::give_back_pinned_memory(memory);
     }
     PinnedMemory(const PinnedMemory&) = delete;
     PinnedMemory& operator=(const PinnedMemory&) = delete;
@@ -23,7 +23,7 @@ public:
     std::byte* lend(std::size_t bytes) {
         std::vector<std::byte*>& of_size = free_[bytes];
         if (of_size.empty()) {
-            all_.push_back(take_pinned_memory(std::max<std::size_t>(bytes, 1)));
+            all_.push_back(device::take_pinned_memory(std::max<std::size_t>(bytes, 1)));
             return all_.back();
         }
         std::byte* const memory = of_size.back();
@@ -41,26 +41,27 @@ struct Message {
     bool is_send = false;
     int peer = 0;
     Label label = 0;
-    Tensor on_gpu = {};                                // of a receive
-    Tensor on_host = {};                               // pinned
+    device::Tensor on_gpu = {};                        // of a receive
+    device::Tensor on_host = {};                       // pinned
     std::optional<Communicator::Ticket> travels = {};  // none: its copy from the GPU is not over
 };
 
 // A send whose elements are on their way into pinned memory.
 struct Leaving {
-    GpuMoment copied;
+    device::GpuMoment copied;
     Communicator::Ticket ticket;
 };
 
 // A copy to the GPU, which reads pinned memory until it is over.
 struct Landing {
-    GpuMoment landed;
-    Tensor on_host;
+    device::GpuMoment landed;
+    device::Tensor on_host;
 };
 
 class StagedGroup : public Communicator {
 public:
-    StagedGroup(std::unique_ptr<Communicator> ranks, GpuQueue& queue, Postman& postman, Patience patience)
+    StagedGroup(std::unique_ptr<Communicator> ranks, device::GpuQueue& queue, Postman& postman,
+                device::Patience patience)
         : Communicator(patience),
           ranks_(std::move(ranks)),
           queue_(queue),
@@ -74,8 +75,8 @@ public:
     int size() const override { return ranks_->size(); }
     const std::string& name() const override { return ranks_->name(); }
 
-    Ticket start_send(ConstTensor tensor, int peer, Label label) override;
-    Ticket start_receive(Tensor tensor, int peer, Label label) override;
+    Ticket start_send(device::ConstTensor tensor, int peer, Label label) override;
+    Ticket start_receive(device::Tensor tensor, int peer, Label label) override;
     bool is_done(Ticket ticket) override;
     std::optional<int> unasked_sender() override { return ranks_->unasked_sender(); }
     void progress() override;
@@ -89,12 +90,12 @@ private:
     bool has_come(std::map<Ticket, Message>::iterator message);
     void forget(std::map<Ticket, Message>::iterator message);
     void land(const Message& message);
-    void give_back(const Tensor& pinned) {
+    void give_back(const device::Tensor& pinned) {
         pinned_.take_back(static_cast<std::byte*>(pinned.data), pinned.bytes());
     }
 
     std::unique_ptr<Communicator> ranks_;
-    GpuQueue& queue_;
+    device::GpuQueue& queue_;
     Postman& postman_;
     Postman::Customer customer_;
     PinnedMemory pinned_;
@@ -105,24 +106,26 @@ private:
 };
 
 // The same elements in `memory`.
-Tensor twin(std::byte* memory, ConstTensor of) { return {memory, of.dtype, of.rows, of.columns, of.columns}; }
+device::Tensor twin(std::byte* memory, device::ConstTensor of) {
+    return {memory, of.dtype, of.rows, of.columns, of.columns};
+}
 
 Communicator::Ticket StagedGroup::add(Message message) {
     messages_.emplace(next_, std::move(message));
     return next_++;
 }
 
-Communicator::Ticket StagedGroup::start_send(ConstTensor tensor, int peer, Label label) {
+Communicator::Ticket StagedGroup::start_send(device::ConstTensor tensor, int peer, Label label) {
     if (!tensor.is_contiguous()) throw BugError("a message must be contiguous");
     traffic_.bytes_sent += tensor.bytes();
     Message message{.is_send = true, .peer = peer, .label = label};
-    if (tensor.place != Place::gpu && leaving_.empty()) {
+    if (tensor.place != device::Place::gpu && leaving_.empty()) {
         message.travels = ranks_->start_send(tensor, peer, label);
         return add(std::move(message));
     }
     message.on_host = twin(pinned_.lend(tensor.bytes()), tensor);
-    GpuMoment copied;
-    if (tensor.place == Place::gpu) {
+    device::GpuMoment copied;
+    if (tensor.place == device::Place::gpu) {
         queue_.copy(message.on_host.data, tensor.data, tensor.bytes());
         queue_.mark(copied);
     } else {  // behind those of the GPU that have not left it
@@ -133,14 +136,14 @@ Communicator::Ticket StagedGroup::start_send(ConstTensor tensor, int peer, Label
     return ticket;
 }
 
-Communicator::Ticket StagedGroup::start_receive(Tensor tensor, int peer, Label label) {
+Communicator::Ticket StagedGroup::start_receive(device::Tensor tensor, int peer, Label label) {
     if (!tensor.is_contiguous()) throw BugError("a message must be contiguous");
     Message message{.peer = peer, .label = label};
-    if (tensor.place == Place::gpu) {
+    if (tensor.place == device::Place::gpu) {
         message.on_gpu = tensor;
         message.on_host = twin(pinned_.lend(tensor.bytes()), tensor);
     }
-    const Tensor arrives = tensor.place == Place::gpu ? message.on_host : tensor;
+    const device::Tensor arrives = tensor.place == device::Place::gpu ? message.on_host : tensor;
     message.travels = ranks_->start_receive(arrives, peer, label);
     return add(std::move(message));
 }
@@ -196,7 +199,7 @@ void StagedGroup::land(const Message& message) {
         landing_.pop_front();
     }
     queue_.copy(message.on_gpu.data, message.on_host.data, message.on_gpu.bytes());
-    landing_.push_back({.landed = GpuMoment(), .on_host = message.on_host});
+    landing_.push_back({.landed = device::GpuMoment(), .on_host = message.on_host});
     queue_.mark(landing_.back().landed);
 }
 
@@ -208,9 +211,9 @@ std::string StagedGroup::describe(Ticket ticket) const {
 
 }  // namespace
 
-std::unique_ptr<Communicator> staged_group(std::unique_ptr<Communicator> ranks, GpuQueue& queue,
-                                           Postman& postman, Patience patience) {
+std::unique_ptr<Communicator> staged_group(std::unique_ptr<Communicator> ranks, device::GpuQueue& queue,
+                                           Postman& postman, device::Patience patience) {
     return std::make_unique<StagedGroup>(std::move(ranks), queue, postman, patience);
 }
 
-}  // namespace trireme
+}  // namespace trireme::comm

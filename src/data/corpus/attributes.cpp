@@ -4,7 +4,7 @@
 #include "data/corpus/schema.hpp"
 #include "trireme/archive/hdf5_file.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace fs = std::filesystem;
 namespace {
 
@@ -18,27 +18,28 @@ template <class... Parts>
     throw ConfigError(cat(path.string(), " is damaged: ", parts..., "; ", corpus_schema::make_again));
 }
 
-std::string text_of(hdf5::Id file, const fs::path& path, const std::string& name) {
-    std::optional<std::string> text = hdf5::read_text(file, name);
+std::string text_of(archive::hdf5::Id file, const fs::path& path, const std::string& name) {
+    std::optional<std::string> text = archive::hdf5::read_text(file, name);
     if (!text) refuse(path, "its attribute '", name, "' is missing");
     return std::move(*text);
 }
 
-std::uint64_t number_of(hdf5::Id file, const fs::path& path, const std::string& name) {
-    const std::optional<std::uint64_t> number = hdf5::read_number(file, name);
+std::uint64_t number_of(archive::hdf5::Id file, const fs::path& path, const std::string& name) {
+    const std::optional<std::uint64_t> number = archive::hdf5::read_number(file, name);
     if (!number) refuse(path, "its attribute '", name, "' is missing");
     return *number;
 }
 
-std::uint64_t number_up_to(hdf5::Id file, const fs::path& path, const std::string& name, std::uint64_t most) {
+std::uint64_t number_up_to(archive::hdf5::Id file, const fs::path& path, const std::string& name,
+                           std::uint64_t most) {
     const std::uint64_t number = number_of(file, path, name);
     if (number == 0 || number > most)
         refuse(path, "its attribute '", name, "' is ", number, ", not 1 to ", most);
     return number;
 }
 
-int schema_of(hdf5::Id file, const fs::path& path) {
-    const std::optional<std::string> format = hdf5::read_text(file, "format");
+int schema_of(archive::hdf5::Id file, const fs::path& path) {
+    const std::optional<std::string> format = archive::hdf5::read_text(file, "format");
     if (format != corpus_schema::format)
         throw ConfigError(cat(path.string(),
                               " is an HDF5 file but not a Trireme corpus (its attribute 'format' is ",
@@ -52,7 +53,7 @@ int schema_of(hdf5::Id file, const fs::path& path) {
     return static_cast<int>(version);
 }
 
-RowKind kind_of(hdf5::Id file, const fs::path& path, int schema_version) {
+RowKind kind_of(archive::hdf5::Id file, const fs::path& path, int schema_version) {
     if (schema_version < 2) return RowKind::text;
     const std::string name = text_of(file, path, "row_kind");
     const std::optional<RowKind> kind = corpus_schema::kind_named(name);
@@ -60,9 +61,9 @@ RowKind kind_of(hdf5::Id file, const fs::path& path, int schema_version) {
     return *kind;
 }
 
-void read_special_tokens(hdf5::Id file, CorpusInfo& info) {
+void read_special_tokens(archive::hdf5::Id file, CorpusInfo& info) {
     for (const SpecialName& name : corpus_schema::special_names) {
-        const std::optional<std::uint64_t> id = hdf5::read_number(file, name.attribute);
+        const std::optional<std::uint64_t> id = archive::hdf5::read_number(file, name.attribute);
         if (!id) continue;
         if (*id >= info.vocabulary_size)
             refuse(info.path, "its attribute '", name.attribute, "' is ", *id, ", beyond the vocabulary of ",
@@ -71,7 +72,7 @@ void read_special_tokens(hdf5::Id file, CorpusInfo& info) {
     }
 }
 
-void read_classes(hdf5::Id file, CorpusInfo& info) {
+void read_classes(archive::hdf5::Id file, CorpusInfo& info) {
     if (info.rows > 0) info.classes = number_up_to(file, info.path, "classes", most_classes);
     auto names = corpus_schema::class_names_of(text_of(file, info.path, "class_names"), info.path);
     if (!names) refuse(info.path, "its attribute 'class_names' is no list of names");
@@ -82,34 +83,34 @@ void read_classes(hdf5::Id file, CorpusInfo& info) {
 
 }  // namespace
 
-void write_attributes(hdf5::Id file, const CorpusInfo& info) {
-    hdf5::write_text(file, "format", std::string(corpus_schema::format));
-    hdf5::write_number(file, "schema_version", static_cast<std::uint64_t>(info.schema_version));
-    hdf5::write_text(file, "row_kind", name_of(info.kind));
+void write_attributes(archive::hdf5::Id file, const CorpusInfo& info) {
+    archive::hdf5::write_text(file, "format", std::string(corpus_schema::format));
+    archive::hdf5::write_number(file, "schema_version", static_cast<std::uint64_t>(info.schema_version));
+    archive::hdf5::write_text(file, "row_kind", name_of(info.kind));
     if (corpus_schema::has_tokens(info.kind)) {
-        hdf5::write_text(file, "tokenizer_name", info.tokenizer_name);
-        hdf5::write_text(file, "tokenizer_hash", info.tokenizer_hash);
-        hdf5::write_number(file, "vocabulary_size", info.vocabulary_size);
+        archive::hdf5::write_text(file, "tokenizer_name", info.tokenizer_name);
+        archive::hdf5::write_text(file, "tokenizer_hash", info.tokenizer_hash);
+        archive::hdf5::write_number(file, "vocabulary_size", info.vocabulary_size);
     }
     for (const SpecialName& name : corpus_schema::special_names)
-        if (const auto& id = info.special.*name.token) hdf5::write_number(file, name.attribute, *id);
+        if (const auto& id = info.special.*name.token) archive::hdf5::write_number(file, name.attribute, *id);
     if (info.kind == RowKind::image) {
-        hdf5::write_number(file, "image_channels", info.image.channels);
-        hdf5::write_number(file, "image_height", info.image.height);
-        hdf5::write_number(file, "image_width", info.image.width);
+        archive::hdf5::write_number(file, "image_channels", info.image.channels);
+        archive::hdf5::write_number(file, "image_height", info.image.height);
+        archive::hdf5::write_number(file, "image_width", info.image.width);
     }
     if (corpus_schema::has_labels(info.kind)) {
-        hdf5::write_number(file, "classes", info.classes);
-        hdf5::write_text(file, "class_names", corpus_schema::class_names_text(info.class_names));
+        archive::hdf5::write_number(file, "classes", info.classes);
+        archive::hdf5::write_text(file, "class_names", corpus_schema::class_names_text(info.class_names));
     }
-    hdf5::write_text(file, "source", info.source);
-    hdf5::write_text(file, "filter", info.filter);
-    hdf5::write_text(file, "licence", info.licence);
-    hdf5::write_number(file, "rows", info.rows);
-    hdf5::write_text(file, "checksum", info.checksum);
+    archive::hdf5::write_text(file, "source", info.source);
+    archive::hdf5::write_text(file, "filter", info.filter);
+    archive::hdf5::write_text(file, "licence", info.licence);
+    archive::hdf5::write_number(file, "rows", info.rows);
+    archive::hdf5::write_text(file, "checksum", info.checksum);
 }
 
-CorpusInfo read_attributes(hdf5::Id file, const fs::path& path) {
+CorpusInfo read_attributes(archive::hdf5::Id file, const fs::path& path) {
     CorpusInfo info;
     info.path = path.string();
     info.schema_version = schema_of(file, path);
@@ -133,4 +134,4 @@ CorpusInfo read_attributes(hdf5::Id file, const fs::path& path) {
     return info;
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -5,10 +5,10 @@
 
 #include "data/corpus/schema.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
-using hdf5::DatasetReader;
+using archive::hdf5::DatasetReader;
 
 template <class... Parts>
 [[noreturn]] void refuse(const CorpusInfo& info, const Parts&... parts) {
@@ -68,7 +68,7 @@ std::vector<std::uint32_t> read_numbers(const CorpusContents& contents, const st
 
 }  // namespace
 
-CorpusContents open_contents(hdf5::Handle file, CorpusInfo& info) {
+CorpusContents open_contents(archive::hdf5::Handle file, CorpusInfo& info) {
     CorpusContents contents;
     for (const corpus_schema::DatasetForm& form : corpus_schema::datasets_of(info)) {
         DatasetReader dataset(file.get(), info.path, form.name);
@@ -90,4 +90,4 @@ CorpusContents open_contents(hdf5::Handle file, CorpusInfo& info) {
     return contents;
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -8,9 +8,9 @@
 #include "trireme/archive/hdf5_file.hpp"
 #include "trireme/archive/positioned_file.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace fs = std::filesystem;
-using hdf5::DatasetReader;
+using archive::hdf5::DatasetReader;
 
 struct Corpus::Storage {
     CorpusContents contents;
@@ -31,7 +31,7 @@ void check_is_hdf5(const fs::path& path) {
     if (fs::is_directory(status))
         throw ConfigError(cat("the corpus ", path.string(), " is a folder; name the .h5 file in it"));
 
-    const PositionedFile file(path);
+    const archive::PositionedFile file(path);
     constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
     std::string begin(std::min<std::uint64_t>(signature.size(), file.size()), '\0');
     file.read(0, std::as_writable_bytes(std::span(begin)));
@@ -70,7 +70,7 @@ std::vector<std::string> split_texts(const std::vector<std::uint8_t>& bytes) {
 
 Corpus Corpus::open(const fs::path& path) {
     check_is_hdf5(path);
-    hdf5::Handle file = hdf5::open_read_only(path);
+    archive::hdf5::Handle file = archive::hdf5::open_read_only(path);
     CorpusInfo info = read_attributes(file.get(), path);
     CorpusContents contents = open_contents(std::move(file), info);
     return Corpus(std::move(info), std::unique_ptr<Storage>(new Storage{std::move(contents)}));
@@ -165,4 +165,4 @@ void Corpus::verify() const {
     for (const auto& [name, dataset] : storage_->contents.datasets) verify_dataset(dataset, name, info_.path);
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

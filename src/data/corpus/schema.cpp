@@ -7,7 +7,7 @@
 #include "trireme/base/json_text.hpp"
 #include "trireme/base/sha256.hpp"
 
-namespace trireme {
+namespace trireme::data {
 
 const char* name_of(RowKind kind) {
     switch (kind) {
@@ -117,4 +117,4 @@ std::string checksum(const CorpusInfo& info, const DatasetSums& sums) {
 }
 
 }  // namespace corpus_schema
-}  // namespace trireme
+}  // namespace trireme::data

@@ -10,7 +10,7 @@
 
 #include "trireme/data/corpus_info.hpp"
 
-namespace trireme::corpus_schema {
+namespace trireme::data::corpus_schema {
 
 inline constexpr std::string_view format = "trireme-corpus";
 inline constexpr int version = 2;  // what is written; 1 knew rows of text only, and is still read
@@ -57,4 +57,4 @@ using DatasetSums = std::map<std::string, std::string>;  // the SHA-256 of each 
 // One sum over all attributes and all sums: it names the corpus, and finds a changed attribute at once.
 std::string checksum(const CorpusInfo& info, const DatasetSums& sums);
 
-}  // namespace trireme::corpus_schema
+}  // namespace trireme::data::corpus_schema

@@ -9,21 +9,21 @@
 #include "trireme/archive/partial_file.hpp"
 #include "trireme/data/corpus_writer.hpp"
 
-namespace trireme {
-using hdf5::DatasetWriter;
-using hdf5::Handle;
+namespace trireme::data {
+using archive::hdf5::DatasetWriter;
+using archive::hdf5::Handle;
 
 // Lets go of an unfinished file without writing what is left of it.
 struct AbandonUnfinished {
     const Handle& file;
-    ~AbandonUnfinished() { hdf5::abandon(file); }
+    ~AbandonUnfinished() { archive::hdf5::abandon(file); }
 };
 
 struct CorpusWriter::Storage {
-    Storage(PartialFile partial_file, CorpusInfo corpus_info)
+    Storage(archive::PartialFile partial_file, CorpusInfo corpus_info)
         : partial(std::move(partial_file)),
           info(std::move(corpus_info)),
-          file(hdf5::create_file(partial.partial_path())) {
+          file(archive::hdf5::create_file(partial.partial_path())) {
         for (const corpus_schema::DatasetForm& form : corpus_schema::datasets_of(info)) {
             datasets.emplace(form.name,
                              DatasetWriter(file.get(), form.name, form.element_bytes, form.chunk_elements));
@@ -53,7 +53,7 @@ struct CorpusWriter::Storage {
     void append_tokens(std::span<const std::uint32_t> tokens);
     void append_question(const Question& question, std::size_t row_length);
 
-    PartialFile partial;  // destroyed last: removed once HDF5 has let go of it
+    archive::PartialFile partial;  // destroyed last: removed once HDF5 has let go of it
     CorpusInfo info;
     std::uint64_t data_bytes = 0;    // appended
     std::uint64_t begun_chunks = 0;  // bytes of the last chunk of every dataset
@@ -143,7 +143,7 @@ void name_classes(CorpusInfo& info, const std::vector<std::string>& names) {
 
 CorpusWriter::CorpusWriter(const std::filesystem::path& path, const CorpusDescription& description) {
     constexpr std::uint64_t least_space = 2 << 20;  // bytes: a disk that has no more has no room for a corpus
-    storage_ = std::make_unique<Storage>(PartialFile(path, least_space), describe(path, description));
+    storage_ = std::make_unique<Storage>(archive::PartialFile(path, least_space), describe(path, description));
     Storage& storage = *storage_;
     storage.reserve(0);
     if (corpus_schema::has_tokens(storage.info.kind)) {
@@ -184,11 +184,11 @@ CorpusInfo CorpusWriter::finish(std::vector<std::string> class_names) {
     for (auto& [name, dataset] : storage.datasets) sums[name] = dataset.finish();
     info.checksum = corpus_schema::checksum(info, sums);
     write_attributes(storage.file.get(), info);
-    const std::uint64_t size = hdf5::flush(storage.file);
-    hdf5::check_hdf5(storage.file.close(), cat("cannot write ", info.path),
-                     "free some space, or name another folder with --output");
+    const std::uint64_t size = archive::hdf5::flush(storage.file);
+    archive::hdf5::check_hdf5(storage.file.close(), cat("cannot write ", info.path),
+                              "free some space, or name another folder with --output");
     storage.partial.keep(size);
     return info;
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

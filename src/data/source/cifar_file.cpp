@@ -2,7 +2,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 constexpr std::size_t classes = 10;
@@ -28,4 +28,4 @@ bool CifarFile::next(SourceRow& row) {
     return true;
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

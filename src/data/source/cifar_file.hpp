@@ -9,7 +9,7 @@
 #include "trireme/data/corpus_info.hpp"
 #include "trireme/data/source_row.hpp"
 
-namespace trireme {
+namespace trireme::data {
 
 class CifarFile {
 public:
@@ -30,4 +30,4 @@ private:
     std::uint64_t images_ = 0;
 };
 
-}  // namespace trireme
+}  // namespace trireme::data

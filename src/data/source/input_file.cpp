@@ -13,7 +13,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/regular_file.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 constexpr std::size_t buffer_bytes = 1 << 18;
@@ -142,4 +142,4 @@ bool InputFile::fill() {
     return count > 0;
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -10,7 +10,7 @@
 
 struct gzFile_s;
 
-namespace trireme {
+namespace trireme::data {
 
 // True if `name` is /dev/stdin and a pipe is connected to it.
 bool is_standard_input_pipe(const std::string& name);
@@ -56,4 +56,4 @@ private:
     std::uint64_t unpacked_ = 0;
 };
 
-}  // namespace trireme
+}  // namespace trireme::data

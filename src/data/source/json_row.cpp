@@ -7,7 +7,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/data/source_row.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using Json = nlohmann::json;
@@ -148,4 +148,4 @@ void parse_json_row(std::string_view line, SourceRow& row) {
     if (row.text_field < 0) row.fault = missing_text(row);
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

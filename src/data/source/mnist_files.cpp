@@ -6,7 +6,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 constexpr std::uint64_t images_magic = 0x803;  // bytes, in three dimensions
@@ -119,4 +119,4 @@ bool MnistFiles::next(SourceRow& row) {
     return true;
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

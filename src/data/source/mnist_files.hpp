@@ -9,7 +9,7 @@
 #include "trireme/data/corpus_info.hpp"
 #include "trireme/data/source_row.hpp"
 
-namespace trireme {
+namespace trireme::data {
 
 struct IdxHeader {
     bool is_images = false;   // else labels
@@ -47,4 +47,4 @@ private:
     std::uint64_t next_ = 0;
 };
 
-}  // namespace trireme
+}  // namespace trireme::data

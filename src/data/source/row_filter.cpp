@@ -4,7 +4,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 constexpr std::size_t examples_shown = 3;
@@ -74,4 +74,4 @@ void RowFilter::check_selection() const {
     throw ConfigError(message + " change the condition or the input");
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

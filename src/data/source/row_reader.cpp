@@ -11,7 +11,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/data/source.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 // Each has next(row), and bytes_read() and position() in the units of SourcePart::size.
@@ -125,4 +125,4 @@ std::uint64_t RowReader::unanswerable() const {
     return state_->unanswerable_before + (state_->opened ? unanswerable_in(*state_->opened) : 0);
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

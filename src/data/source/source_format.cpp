@@ -6,7 +6,7 @@
 #include "data/source/squad_document.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 std::string extension_of(std::string_view name) { return std::filesystem::path(name).extension().string(); }
@@ -58,4 +58,4 @@ SourceFormat format_of_content(InputFile& file) {
     return is_json ? SourceFormat::jsonl : SourceFormat::text;
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -6,7 +6,7 @@
 #include "data/source/mnist_files.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -121,4 +121,4 @@ std::vector<SourcePart> source_parts(const SourceConfig& config) {
     return parts;
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

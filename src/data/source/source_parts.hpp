@@ -8,7 +8,7 @@
 #include "data/source/input_file.hpp"
 #include "trireme/data/source.hpp"
 
-namespace trireme {
+namespace trireme::data {
 
 inline const char* name_of(SourceFormat format) { return word_of(source_formats, format); }
 RowKind kind_of(SourceFormat format);  // of automatic: text
@@ -32,4 +32,4 @@ struct SourcePart {
 // Throws ConfigError where they cannot be used, or not in one corpus: see RowReader.
 std::vector<SourcePart> source_parts(const SourceConfig& config);
 
-}  // namespace trireme
+}  // namespace trireme::data

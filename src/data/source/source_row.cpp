@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 // The original data set's names, and those of its copy on the Hugging Face hub.
@@ -30,4 +30,4 @@ const SourceRow::Field* SourceRow::find(std::string_view name) const {
     return field == fields.end() ? nullptr : &*field;
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

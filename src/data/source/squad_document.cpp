@@ -6,7 +6,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using Json = nlohmann::json;
@@ -196,4 +196,4 @@ bool begins_like_squad(std::string_view begin) {
     return handler.is_squad();
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace trireme {
+namespace trireme::data {
 
 // What the file lacks is left empty.
 struct SquadAnswer {
@@ -39,4 +39,4 @@ SquadDocument parse_squad(std::string_view json, const std::string& file);
 // Whether JSON that begins like this is an object with a list `data` of objects, or an empty one.
 bool begins_like_squad(std::string_view begin);
 
-}  // namespace trireme
+}  // namespace trireme::data

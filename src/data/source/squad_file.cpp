@@ -2,7 +2,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 constexpr std::uint64_t largest_file = std::uint64_t{2} << 30;  // SQuAD 2.0 has 42 MB
@@ -49,4 +49,4 @@ std::uint64_t SquadFile::position() const {
     return all == 0 ? size_ : size_ * paragraph_ / all;
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -8,7 +8,7 @@
 #include "data/source/squad_document.hpp"
 #include "trireme/data/source_row.hpp"
 
-namespace trireme {
+namespace trireme::data {
 
 class SquadFile {
 public:
@@ -36,4 +36,4 @@ private:
 // The question, its context and its answers into the row. What is wrong with them becomes the row's fault.
 void take_question(const SquadQuestion& question, const std::string& context, SourceRow& row);
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -6,7 +6,7 @@
 #include "data/source/squad_file.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 constexpr std::string_view white_space = " \t\r\n\f\v";
@@ -79,4 +79,4 @@ void take_question(const SquadQuestion& question, const std::string& context, So
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -6,7 +6,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 // Lengths in characters of the 691 functions rebuilt from the CodeSearchNet commit of apache/spark (618d6bff),
@@ -95,4 +95,4 @@ std::string synthetic_json_row(std::uint64_t seed, std::uint64_t index) {
     return row.dump();
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

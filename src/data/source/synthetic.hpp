@@ -9,7 +9,7 @@
 
 #include "trireme/base/random.hpp"
 
-namespace trireme {
+namespace trireme::data {
 
 // Row `index` as one line of JSON, with the fields repo, path, func_name, original_string, language, code,
 // docstring, sha, url, partition. It depends on seed and index alone.
@@ -45,4 +45,4 @@ struct SyntheticFunction {
 // A function of about `length` characters.
 SyntheticFunction write_function(Draw& draw, std::size_t length);
 
-}  // namespace trireme
+}  // namespace trireme::data

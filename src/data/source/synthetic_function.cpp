@@ -7,7 +7,7 @@
 #include "data/source/synthetic_words.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using synthetic_words::Noun;
@@ -328,4 +328,4 @@ SyntheticFunction write_function(Draw& draw, std::size_t length) {
     return FunctionWriter(draw, length).write();
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

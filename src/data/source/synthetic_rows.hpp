@@ -9,7 +9,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/data/source_row.hpp"
 
-namespace trireme {
+namespace trireme::data {
 
 class SyntheticRows {
 public:
@@ -33,4 +33,4 @@ private:
     std::uint64_t bytes_ = 0;
 };
 
-}  // namespace trireme
+}  // namespace trireme::data

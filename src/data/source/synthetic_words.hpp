@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-namespace trireme::synthetic_words {
+namespace trireme::data::synthetic_words {
 
 struct Verb {
     std::string_view plain;  // load
@@ -89,4 +89,4 @@ inline constexpr std::array<std::string_view, 8> texts = {"name",  "path",   "pr
 inline constexpr std::array<std::string_view, 5> settings = {"options", "config", "params", "properties",
                                                              "defaults"};
 
-}  // namespace trireme::synthetic_words
+}  // namespace trireme::data::synthetic_words

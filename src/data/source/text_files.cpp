@@ -4,7 +4,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos; }
@@ -71,4 +71,4 @@ bool PlainText::whole_file(SourceRow& row) {
     return !row.plain.empty();
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -6,7 +6,7 @@
 #include "data/source/input_file.hpp"
 #include "trireme/data/source.hpp"
 
-namespace trireme {
+namespace trireme::data {
 
 // A JSON object in every line that is not blank.
 class JsonLines {
@@ -45,4 +45,4 @@ private:
     std::string line_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::data

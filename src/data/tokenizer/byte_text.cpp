@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
@@ -101,4 +101,4 @@ std::optional<std::string> unspelled(std::string_view spelling) {
     return bytes;
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

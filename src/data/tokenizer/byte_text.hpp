@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace trireme {
+namespace trireme::data {
 
 // The length of the longest prefix of `text` that is well-formed UTF-8 (Unicode 15, table 3-7: no overlong
 // form, no surrogate, nothing above U+10FFFF), in bytes.
@@ -22,4 +22,4 @@ std::string spelled(std::string_view bytes);
 // The bytes that `spelling` (UTF-8) stands for; nothing if it has a character outside the 256.
 std::optional<std::string> unspelled(std::string_view spelling);
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -7,7 +7,7 @@
 #include "data/tokenizer/tokenizer_files.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 constexpr std::string_view fetch_again = "; fetch the tokenizer's files again, all from one place";
@@ -149,4 +149,4 @@ private:
 
 Vocabulary checked(const Listing& listing) { return Checker(listing).check(); }
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -1,7 +1,7 @@
 #include "data/tokenizer/tokenizer_files.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::data {
 
 std::vector<ListedToken> parse_tokens(const nlohmann::json& object, const std::string& source) {
     if (!object.is_object())
@@ -32,4 +32,4 @@ std::pair<std::string, std::string> parse_merge(std::string_view text, std::size
     return {std::string(text.substr(0, space)), std::string(text.substr(space + 1))};
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -5,7 +5,7 @@
 #include <bit>
 #include <queue>
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 // Up to here, looking at every pair for the best one costs less than keeping them in a heap.
@@ -144,4 +144,4 @@ std::size_t MergeRules::apply_to_long(std::span<std::uint32_t> tokens) const {
     return chain.compact();
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -9,7 +9,7 @@
 
 #include "data/tokenizer/vocabulary.hpp"
 
-namespace trireme {
+namespace trireme::data {
 
 class MergeRules {
 public:
@@ -41,4 +41,4 @@ private:
     std::vector<Slot> slots_;  // open addressing: a power of two, at most half full
 };
 
-}  // namespace trireme
+}  // namespace trireme::data

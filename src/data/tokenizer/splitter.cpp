@@ -6,7 +6,7 @@
 #include "data/tokenizer/byte_text.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 // GPT-2's pattern with white space spelled out, [\p{Z}\t-\r\x85]: PCRE2's \s has U+180E besides, which Unicode
@@ -64,4 +64,4 @@ std::string_view Splitter::Cursor::next() {
     return piece;
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string_view>
 
-namespace trireme {
+namespace trireme::data {
 
 // Cuts by GPT-2's pattern. Unicode classes are those of PCRE2's tables; white space is what Python's regex
 // module, which GPT-2 was trained with, takes it to be. Never changes: any number of threads may share one.
@@ -45,4 +45,4 @@ private:
     std::unique_ptr<void, FreePattern> pattern_;  // a pcre2_code
 };
 
-}  // namespace trireme
+}  // namespace trireme::data

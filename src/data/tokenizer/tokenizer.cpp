@@ -9,7 +9,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/sha256.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 // The SHA-256 of OpenAI's vocabulary in the form of to_bytes(), and how many tokens it has.
@@ -175,4 +175,4 @@ Tokenizer tokenizer_from_option(const std::string& option) {
                           "and vocab.bpe), FILE/tokenizer.json or, to prepare a corpus, train:4096"));
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

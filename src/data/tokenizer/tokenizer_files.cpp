@@ -6,7 +6,7 @@
 #include "trireme/base/json_text.hpp"
 #include "trireme/base/regular_file.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -63,4 +63,4 @@ Vocabulary read_vocabulary(const fs::path& folder_or_file) {
                           "nor vocab.json and merges.txt, nor tokenizer.json; name the folder that does"));
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -12,7 +12,7 @@
 
 #include "data/tokenizer/vocabulary.hpp"
 
-namespace trireme {
+namespace trireme::data {
 
 // What the files of a tokenizer say, before anything of it is believed.
 struct ListedToken {
@@ -54,4 +54,4 @@ Vocabulary parse_tokenizer_json(std::string_view text, const std::string& source
 // The vocabulary as a tokenizer.json, one line, keys sorted: equal vocabularies give equal bytes.
 std::string tokenizer_json(const Vocabulary& vocabulary);
 
-}  // namespace trireme
+}  // namespace trireme::data

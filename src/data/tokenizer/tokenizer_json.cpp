@@ -6,7 +6,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/json_text.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using nlohmann::json;
@@ -149,4 +149,4 @@ std::string tokenizer_json(const Vocabulary& vocabulary) {
         .dump();
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

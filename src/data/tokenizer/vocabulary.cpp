@@ -10,7 +10,7 @@
 #include "data/tokenizer/splitter.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 struct Word {
@@ -191,4 +191,4 @@ Vocabulary learn_merges(std::span<const std::string> texts, std::size_t vocabula
     return Trainer(count_words(texts)).learn(vocabulary_size);
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace trireme {
+namespace trireme::data {
 
 // What defines a byte-level BPE tokenizer, as plain data.
 inline constexpr std::size_t byte_values = 256;
@@ -42,4 +42,4 @@ Vocabulary byte_vocabulary();
 // end token comes last. Throws ConfigError below 257.
 Vocabulary learn_merges(std::span<const std::string> texts, std::size_t vocabulary_size);
 
-}  // namespace trireme
+}  // namespace trireme::data

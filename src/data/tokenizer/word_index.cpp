@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 std::uint64_t hash_of(std::string_view word) {
@@ -43,4 +43,4 @@ std::optional<std::uint32_t> WordIndex::find(std::string_view word) const {
     return std::nullopt;
 }
 
-}  // namespace trireme
+}  // namespace trireme::data

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace trireme {
+namespace trireme::data {
 
 class WordIndex {
 public:
@@ -30,4 +30,4 @@ private:
     std::vector<Slot> slots_;  // open addressing: a power of two, at most half full
 };
 
-}  // namespace trireme
+}  // namespace trireme::data

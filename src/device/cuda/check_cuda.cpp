@@ -1,6 +1,6 @@
 #include "device/cuda/check_cuda.hpp"
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 const char* advice(cudaError_t code) {
@@ -30,4 +30,4 @@ void check_cuda(cudaError_t code, const char* call, Where where) {
         where);
 }
 
-}  // namespace trireme
+}  // namespace trireme::device

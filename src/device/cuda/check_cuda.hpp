@@ -5,9 +5,9 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::device {
 
 // Throws ResourceError unless the call succeeded. A failure of work that was given before may come up here.
 void check_cuda(cudaError_t code, const char* call, Where where = Where::here());
 
-}  // namespace trireme
+}  // namespace trireme::device

@@ -9,7 +9,7 @@
 
 #include "device/cuda/check_cuda.hpp"
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 constexpr std::size_t megabyte = 1'000'000;
@@ -269,4 +269,4 @@ void start_kernel(GpuQueue& queue, const GpuGrid& grid, const void* kernel, void
                "cudaLaunchKernel");
 }
 
-}  // namespace trireme
+}  // namespace trireme::device

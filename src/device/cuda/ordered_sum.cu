@@ -5,7 +5,7 @@
 #include "device/cuda/check_cuda.hpp"
 #include "trireme/device/gpu.hpp"
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 constexpr unsigned block_threads = 256;
@@ -44,4 +44,4 @@ void sum_in_order_on_gpu(Tensor own, std::size_t self, ConstTensor others) {
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::device

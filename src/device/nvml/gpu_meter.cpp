@@ -6,7 +6,7 @@
 #include "device/nvml/library.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::device {
 
 using nvml::ClockKind;
 using nvml::Result;
@@ -162,4 +162,4 @@ GpuMeterSearch find_gpu_meter(const std::string& bus_id, const std::string& libr
     return search;
 }
 
-}  // namespace trireme
+}  // namespace trireme::device

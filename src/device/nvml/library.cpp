@@ -4,7 +4,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme::nvml {
+namespace trireme::device::nvml {
 
 Library::Library(const std::string& name) : library_({name}, "looking after a GPU") {
     Result (*start)() = nullptr;
@@ -44,4 +44,4 @@ std::string Library::words_of(Result result) const {
     return words == nullptr ? cat("error ", static_cast<unsigned>(result)) : words;
 }
 
-}  // namespace trireme::nvml
+}  // namespace trireme::device::nvml

@@ -6,7 +6,7 @@
 
 #include "trireme/device/shared_library.hpp"
 
-namespace trireme::nvml {
+namespace trireme::device::nvml {
 
 // nvmlReturn_t
 enum class Result : unsigned {
@@ -70,4 +70,4 @@ private:
     Result (*driver_)(char* text, unsigned length) = nullptr;
 };
 
-}  // namespace trireme::nvml
+}  // namespace trireme::device::nvml

@@ -6,7 +6,7 @@
 #include "kernels/cpu/gaussian.hpp"
 #include "kernels/cpu/parallel.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u)): one exponential and no hyperbolic function.
@@ -66,7 +66,7 @@ void visit_function(ActivationKind kind, const Use& use) {
 }
 
 template <class Function, class T>
-void activate(int threads, const Elements<const T>& input, const Elements<T>& output) {
+void activate(int threads, const device::Elements<const T>& input, const device::Elements<T>& output) {
     cpu::for_each_rows(threads, input.rows, input.columns, [&](std::size_t begin, std::size_t end) {
         for (std::size_t r = begin; r < end; ++r) {
             const T* x = input.row(r);
@@ -78,8 +78,8 @@ void activate(int threads, const Elements<const T>& input, const Elements<T>& ou
 }
 
 template <class Function, class T>
-void activate_backward(int threads, const Elements<const T>& input, const Elements<const T>& grad_output,
-                       const Elements<T>& grad_input) {
+void activate_backward(int threads, const device::Elements<const T>& input,
+                       const device::Elements<const T>& grad_output, const device::Elements<T>& grad_input) {
     cpu::for_each_rows(threads, input.rows, input.columns, [&](std::size_t begin, std::size_t end) {
         for (std::size_t r = begin; r < end; ++r) {
             const T* x = input.row(r);
@@ -93,7 +93,7 @@ void activate_backward(int threads, const Elements<const T>& input, const Elemen
 
 }  // namespace
 
-void run(CpuStream& stream, const Activation& op) {
+void run(device::CpuStream& stream, const Activation& op) {
     visit_float(op.input.dtype, [&](auto zero) {
         using T = decltype(zero);
         visit_function<T>(op.kind, [&](auto function) {
@@ -102,7 +102,7 @@ void run(CpuStream& stream, const Activation& op) {
     });
 }
 
-void run(CpuStream& stream, const ActivationBackward& op) {
+void run(device::CpuStream& stream, const ActivationBackward& op) {
     visit_float(op.input.dtype, [&](auto zero) {
         using T = decltype(zero);
         visit_function<T>(op.kind, [&](auto function) {
@@ -112,4 +112,4 @@ void run(CpuStream& stream, const ActivationBackward& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

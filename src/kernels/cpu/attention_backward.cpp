@@ -10,7 +10,7 @@
 #include "kernels/cpu/exponential.hpp"
 #include "kernels/cpu/weight_factors.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using namespace cpu;
@@ -165,8 +165,8 @@ void attend_backward(int threads, const AttentionBackward& op) {
 
 }  // namespace
 
-void run(CpuStream& stream, const AttentionBackward& op) {
+void run(device::CpuStream& stream, const AttentionBackward& op) {
     visit_float(op.query.dtype, [&](auto zero) { attend_backward<decltype(zero)>(stream.threads, op); });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

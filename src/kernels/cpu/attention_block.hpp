@@ -18,7 +18,7 @@
 #include "kernels/cpu/tile.hpp"
 #include "trireme/kernels/attention.hpp"
 
-namespace trireme::cpu {
+namespace trireme::kernels::cpu {
 
 // A pair of blocks of one segment.
 struct BlockPair {
@@ -91,7 +91,7 @@ void mask_row(T* scores, std::size_t seen) {
 
 // Writes zeros into the rows that belong to no segment.
 template <class T>
-void clear_padding(std::span<const Segment> segments, const Elements<T>& matrix) {
+void clear_padding(std::span<const Segment> segments, const device::Elements<T>& matrix) {
     std::vector<bool> is_used(matrix.rows);
     for (const Segment& segment : segments) {
         std::fill_n(is_used.begin() + static_cast<std::ptrdiff_t>(segment.begin), segment.length, true);
@@ -122,4 +122,4 @@ void for_each_task(int threads, std::span<const Segment> segments, std::size_t c
     });
 }
 
-}  // namespace trireme::cpu
+}  // namespace trireme::kernels::cpu

@@ -7,7 +7,7 @@
 #include "kernels/cpu/exponential.hpp"
 #include "kernels/cpu/weight_factors.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using namespace cpu;
@@ -143,8 +143,8 @@ void attend(int threads, const Attention& op) {
 
 }  // namespace
 
-void run(CpuStream& stream, const Attention& op) {
+void run(device::CpuStream& stream, const Attention& op) {
     visit_float(op.query.dtype, [&](auto zero) { attend<decltype(zero)>(stream.threads, op); });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -12,7 +12,7 @@ void dgemm_(const char* transpose_a, const char* transpose_b, const int* m, cons
             const double* beta, double* c, const int* ldc);
 }
 
-namespace trireme::cpu {
+namespace trireme::kernels::cpu {
 namespace {
 
 int blas_size(std::size_t size) {
@@ -47,4 +47,4 @@ void multiply_with(Gemm gemm, int threads, const Product<T>& product) {
 void multiply(int threads, const Product<float>& product) { multiply_with(sgemm_, threads, product); }
 void multiply(int threads, const Product<double>& product) { multiply_with(dgemm_, threads, product); }
 
-}  // namespace trireme::cpu
+}  // namespace trireme::kernels::cpu

@@ -3,7 +3,7 @@
 #include "kernels/cpu/parallel.hpp"
 #include "trireme/kernels/linear.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 template <class T>
@@ -45,7 +45,7 @@ void change_of_columns(int threads, const ChannelChange& op) {
 
 }  // namespace
 
-void run(CpuStream& stream, const ChannelChange& op) {
+void run(device::CpuStream& stream, const ChannelChange& op) {
     visit_float(op.weight.dtype, [&]<class T>(T) {
         if (op.axes == WeightAxes::in_out) {
             change_of_rows<T>(stream.threads, op);
@@ -55,4 +55,4 @@ void run(CpuStream& stream, const ChannelChange& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

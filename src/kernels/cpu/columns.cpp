@@ -4,7 +4,7 @@
 #include "kernels/index_check.hpp"
 #include "kernels/unnamed.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 template <class T>
@@ -49,12 +49,12 @@ void scatter(int threads, const ScatterColumns& op, const Write& write) {
 
 }  // namespace
 
-void run(CpuStream& stream, const GatherColumns& op) {
+void run(device::CpuStream& stream, const GatherColumns& op) {
     check_indices(op);
     visit_float(op.output.dtype, [&](auto zero) { gather<decltype(zero)>(stream.threads, op); });
 }
 
-void run(CpuStream& stream, const ScatterColumns& op) {
+void run(device::CpuStream& stream, const ScatterColumns& op) {
     check_indices(op);
     visit_float(op.output.dtype, [&](auto zero) {
         with_write(op.accumulate,
@@ -62,4 +62,4 @@ void run(CpuStream& stream, const ScatterColumns& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

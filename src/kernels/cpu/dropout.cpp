@@ -6,7 +6,7 @@
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/philox.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // The factors of one row after the other: 0, or 1 / (1 - rate).
@@ -66,8 +66,8 @@ void combine(const T* residual, const T* input, const T* factors, std::size_t co
 }
 
 template <class T>
-void combine(int threads, const Elements<const T>& residual, const Elements<const T>& input,
-             const Dropout& dropout, const Elements<T>& output) {
+void combine(int threads, const device::Elements<const T>& residual, const device::Elements<const T>& input,
+             const Dropout& dropout, const device::Elements<T>& output) {
     cpu::for_each_rows(threads, input.rows, input.columns, [&](std::size_t begin, std::size_t end) {
         const auto past = [&](std::size_t r) { return residual.data == nullptr ? nullptr : residual.row(r); };
         if (!dropout.is_on()) {
@@ -85,19 +85,19 @@ void combine(int threads, const Elements<const T>& residual, const Elements<cons
 
 }  // namespace
 
-void run(CpuStream& stream, const ResidualAdd& op) {
+void run(device::CpuStream& stream, const ResidualAdd& op) {
     visit_float(op.input.dtype, [&](auto zero) {
         using T = decltype(zero);
-        const auto residual = op.residual.is_present() ? op.residual.as<T>() : Elements<const T>{};
+        const auto residual = op.residual.is_present() ? op.residual.as<T>() : device::Elements<const T>{};
         combine<T>(stream.threads, residual, op.input.as<T>(), op.dropout, op.output.as<T>());
     });
 }
 
-void run(CpuStream& stream, const DropoutBackward& op) {
+void run(device::CpuStream& stream, const DropoutBackward& op) {
     visit_float(op.grad_output.dtype, [&](auto zero) {
         using T = decltype(zero);
         combine<T>(stream.threads, {}, op.grad_output.as<T>(), op.dropout, op.grad_input.as<T>());
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -5,13 +5,13 @@
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/index_check.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // A table, or the part of one from row `first` on, and which of its rows belongs to which row of the output.
 template <class T>
 struct Lookup {
-    Lookup(const ConstTensor& table, const ConstTensor& indices, std::size_t first_row = 0)
+    Lookup(const device::ConstTensor& table, const device::ConstTensor& indices, std::size_t first_row = 0)
         : rows(table.as<T>()), places(indices.as<std::int32_t>().data), first(first_row) {}
 
     const T* row(std::size_t r) const { return rows.row(static_cast<std::size_t>(places[r])); }
@@ -22,7 +22,7 @@ struct Lookup {
         return place < rows.rows ? rows.row(place) : nullptr;
     }
 
-    Elements<const T> rows;
+    device::Elements<const T> rows;
     const std::int32_t* places;
     std::size_t first;
 };
@@ -40,7 +40,8 @@ void write_sum(T* y, std::size_t columns, const Row*... rows) {
 
 // Every row is written once, whatever is added: threads share the rows.
 template <class T, class... Added>
-void embed_rows(int threads, const Elements<T>& output, const Lookup<T>& tokens, const Added&... added) {
+void embed_rows(int threads, const device::Elements<T>& output, const Lookup<T>& tokens,
+                const Added&... added) {
     cpu::for_each_rows(threads, output.rows, output.columns, [&](std::size_t begin, std::size_t end) {
         for (std::size_t r = begin; r < end; ++r) {
             const T* token = tokens.row_of_part(r);
@@ -73,8 +74,8 @@ void embed(int threads, const Embedding& op) {
 
 // A token may occur in many rows: threads share the channels and each goes through the rows in their order.
 template <class T>
-void add_rows(int threads, const Elements<const T>& rows, const ConstTensor& indices, const Tensor& tensor,
-              std::size_t first = 0) {
+void add_rows(int threads, const device::Elements<const T>& rows, const device::ConstTensor& indices,
+              const device::Tensor& tensor, std::size_t first = 0) {
     if (!tensor.is_present()) return;
     const std::int32_t* places = indices.as<std::int32_t>().data;
     const auto table = tensor.as<T>();
@@ -92,12 +93,12 @@ void add_rows(int threads, const Elements<const T>& rows, const ConstTensor& ind
 
 }  // namespace
 
-void run(CpuStream& stream, const Embedding& op) {
+void run(device::CpuStream& stream, const Embedding& op) {
     check_indices(op);
     visit_float(op.output.dtype, [&](auto zero) { embed<decltype(zero)>(stream.threads, op); });
 }
 
-void run(CpuStream& stream, const EmbeddingBackward& op) {
+void run(device::CpuStream& stream, const EmbeddingBackward& op) {
     check_indices(op);
     visit_float(op.grad_output.dtype, [&](auto zero) {
         using T = decltype(zero);
@@ -108,4 +109,4 @@ void run(CpuStream& stream, const EmbeddingBackward& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

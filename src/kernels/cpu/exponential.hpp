@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-namespace trireme::cpu {
+namespace trireme::kernels::cpu {
 
 template <class T>
 struct ExponentialConstants;
@@ -84,4 +84,4 @@ inline T exponential_minus_one(T x) {
     return rest * exponential_series<1, ExponentialConstants<T>::degree>(rest) * power + (power - 1);
 }
 
-}  // namespace trireme::cpu
+}  // namespace trireme::kernels::cpu

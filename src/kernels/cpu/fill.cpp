@@ -7,7 +7,7 @@
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/philox.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // The sum of the odd series s + s^3 / 3 + s^5 / 5 + ..., atanh(s), with s2 = s^2 and from term n on, over s.
@@ -119,7 +119,7 @@ void fill_normal(int threads, const FillNormal& op) {
 
 }  // namespace
 
-void run(CpuStream& stream, const Fill& op) {
+void run(device::CpuStream& stream, const Fill& op) {
     visit_float(op.output.dtype, [&](auto zero) {
         using T = decltype(zero);
         const auto output = op.output.as<T>();
@@ -132,8 +132,8 @@ void run(CpuStream& stream, const Fill& op) {
     });
 }
 
-void run(CpuStream& stream, const FillNormal& op) {
+void run(device::CpuStream& stream, const FillNormal& op) {
     visit_float(op.output.dtype, [&](auto zero) { fill_normal<decltype(zero)>(stream.threads, op); });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -7,7 +7,7 @@
 
 #include "kernels/cpu/exponential.hpp"
 
-namespace trireme::cpu {
+namespace trireme::kernels::cpu {
 
 // Coefficients of the powers of u = (a - 4) / (a + 4) in (a + 4) exp(a^2 / 2) times the share of a normal
 // distribution that lies beyond a >= 0: a smooth function of u in [-1, 1). Its Chebyshev series, cut off where
@@ -75,4 +75,4 @@ inline Gaussian<T> gaussian(T x) {
     return {bell, x < 0 ? beyond : 1 - beyond};
 }
 
-}  // namespace trireme::cpu
+}  // namespace trireme::kernels::cpu

@@ -8,7 +8,7 @@
 #include "kernels/cpu/tile.hpp"
 #include "trireme/device/tensor.hpp"
 
-namespace trireme::cpu {
+namespace trireme::kernels::cpu {
 
 inline constexpr std::size_t block_rows = 64;  // whose scores fill half a first-level cache in float
 
@@ -40,7 +40,7 @@ inline void call_up(const T* row, std::size_t columns) {
 
 // target = factor * (columns of rows of source), row by row, rows padded with zeros to `stride`.
 template <class T>
-void pack_rows(const Elements<const T>& source, std::size_t row, std::size_t rows, std::size_t column,
+void pack_rows(const device::Elements<const T>& source, std::size_t row, std::size_t rows, std::size_t column,
                std::size_t columns, T factor, T* target) {
     const std::size_t stride = round_up(columns, lanes<T>);
     for (std::size_t r = 0; r < rows; ++r) {
@@ -55,8 +55,8 @@ void pack_rows(const Elements<const T>& source, std::size_t row, std::size_t row
 
 // The way back: columns of rows of target = factor * packed.
 template <class T>
-void unpack_rows(const T* packed, std::size_t rows, T factor, const Elements<T>& target, std::size_t row,
-                 std::size_t column, std::size_t columns) {
+void unpack_rows(const T* packed, std::size_t rows, T factor, const device::Elements<T>& target,
+                 std::size_t row, std::size_t column, std::size_t columns) {
     const std::size_t stride = round_up(columns, lanes<T>);
     for (std::size_t r = 0; r < rows; ++r) {
         T* to = target.row(row + r) + column;
@@ -70,8 +70,8 @@ void unpack_rows(const T* packed, std::size_t rows, T factor, const Elements<T>&
 // The rows transposed, in blocks of block_rows rows: channel c of row r at
 //   target[r / block_rows][c][r % block_rows], zeros beyond the last row.
 template <class T>
-void pack_transposed(const Elements<const T>& source, std::size_t row, std::size_t rows, std::size_t column,
-                     std::size_t columns, T* target) {
+void pack_transposed(const device::Elements<const T>& source, std::size_t row, std::size_t rows,
+                     std::size_t column, std::size_t columns, T* target) {
     std::fill_n(target + rows / block_rows * block_rows * columns,
                 rows % block_rows == 0 ? 0 : block_rows * columns, T{0});
     for (std::size_t r = 0; r < rows; ++r) {
@@ -82,4 +82,4 @@ void pack_transposed(const Elements<const T>& source, std::size_t row, std::size
     }
 }
 
-}  // namespace trireme::cpu
+}  // namespace trireme::kernels::cpu

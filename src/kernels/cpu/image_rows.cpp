@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/parallel.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 template <class T>
@@ -61,12 +61,12 @@ void backward(int threads, const ImageRowsBackward& op) {
 
 }  // namespace
 
-void run(CpuStream& stream, const ImageRows& op) {
+void run(device::CpuStream& stream, const ImageRows& op) {
     visit_float(op.output.dtype, [&](auto zero) { forward<decltype(zero)>(stream.threads, op); });
 }
 
-void run(CpuStream& stream, const ImageRowsBackward& op) {
+void run(device::CpuStream& stream, const ImageRowsBackward& op) {
     visit_float(op.grad_output.dtype, [&](auto zero) { backward<decltype(zero)>(stream.threads, op); });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -5,7 +5,7 @@
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/product.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using cpu::Factor;
@@ -13,7 +13,7 @@ using cpu::multiply;
 using cpu::Product;
 
 template <class T>
-void fill_rows(int threads, const Elements<T>& output, const T* values) {
+void fill_rows(int threads, const device::Elements<T>& output, const T* values) {
     cpu::for_each_rows(threads, output.rows, output.columns, [&](std::size_t begin, std::size_t end) {
         for (std::size_t r = begin; r < end; ++r) std::copy_n(values, output.columns, output.row(r));
     });
@@ -24,7 +24,7 @@ constexpr std::size_t sum_columns = 256;  // which stay in the first-level cache
 
 // sums[c] = sum over rows [begin, end) of matrix[r, c] for `count` columns from `column`
 template <class T>
-void add_rows(const Elements<const T>& matrix, std::size_t begin, std::size_t end, std::size_t column,
+void add_rows(const device::Elements<const T>& matrix, std::size_t begin, std::size_t end, std::size_t column,
               std::size_t count, T* sums) {
     std::fill_n(sums, count, T{0});
     for (std::size_t r = begin; r < end; ++r) {
@@ -36,7 +36,7 @@ void add_rows(const Elements<const T>& matrix, std::size_t begin, std::size_t en
 
 // result[c] += sum over rows of matrix[r, c]
 template <class T>
-void add_column_sums(int threads, const Elements<const T>& matrix, T* result) {
+void add_column_sums(int threads, const device::Elements<const T>& matrix, T* result) {
     cpu::for_each_columns(threads, matrix.rows, matrix.columns, [&](std::size_t begin, std::size_t end) {
         T sums[sum_columns];
         for (std::size_t r = 0; r < matrix.rows; r += sum_rows) {
@@ -52,7 +52,7 @@ void add_column_sums(int threads, const Elements<const T>& matrix, T* result) {
 
 }  // namespace
 
-void run(CpuStream& stream, const Linear& op) {
+void run(device::CpuStream& stream, const Linear& op) {
     visit_float(op.input.dtype, [&](auto zero) {
         using T = decltype(zero);
         const bool has_bias = op.bias.is_present();
@@ -67,7 +67,7 @@ void run(CpuStream& stream, const Linear& op) {
         run(stream, Activation{.input = op.output, .output = op.activated, .kind = op.activation});
 }
 
-void run(CpuStream& stream, const LinearBackwardInput& op) {
+void run(device::CpuStream& stream, const LinearBackwardInput& op) {
     visit_float(op.grad_output.dtype, [&](auto zero) {
         using T = decltype(zero);
         multiply(stream.threads, Product<T>{.left = {op.grad_output.as<T>()},
@@ -82,7 +82,7 @@ void run(CpuStream& stream, const LinearBackwardInput& op) {
                                        .kind = op.activation});
 }
 
-void run(CpuStream& stream, const LinearBackwardWeight& op) {
+void run(device::CpuStream& stream, const LinearBackwardWeight& op) {
     if (op.input.rows == 0) return;  // a library may refuse a product without depth, of nothing at no address
     visit_float(op.grad_output.dtype, [&](auto zero) {
         using T = decltype(zero);
@@ -97,11 +97,11 @@ void run(CpuStream& stream, const LinearBackwardWeight& op) {
     if (op.grad_bias.is_present()) run(stream, ColumnSums{.input = op.grad_output, .sums = op.grad_bias});
 }
 
-void run(CpuStream& stream, const ColumnSums& op) {
+void run(device::CpuStream& stream, const ColumnSums& op) {
     visit_float(op.input.dtype, [&](auto zero) {
         using T = decltype(zero);
         add_column_sums(stream.threads, op.input.as<T>(), op.sums.as<T>().data);
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

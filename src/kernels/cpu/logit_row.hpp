@@ -8,7 +8,7 @@
 
 #include "kernels/cpu/exponential.hpp"
 
-namespace trireme::cpu {
+namespace trireme::kernels::cpu {
 
 template <class T>
 T largest(const T* x, std::size_t columns) {
@@ -66,4 +66,4 @@ std::size_t first_column_of(const T* x, std::size_t columns, T value) {
     return 0;
 }
 
-}  // namespace trireme::cpu
+}  // namespace trireme::kernels::cpu

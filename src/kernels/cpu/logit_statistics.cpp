@@ -7,7 +7,7 @@
 #include "kernels/index_check.hpp"
 #include "kernels/logit_merge.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // Which of a part's columns the target is: none of them if another rank has it or there is none.
@@ -75,16 +75,16 @@ void differentiate(int threads, const LogitGradients& op) {
 
 }  // namespace
 
-void run(CpuStream& stream, const LogitStatistics& op) {
+void run(device::CpuStream& stream, const LogitStatistics& op) {
     check_indices(op);
     visit_float(op.logits.dtype, [&](auto zero) { describe<decltype(zero)>(stream.threads, op); });
 }
 
-void run(CpuStream&, const MergeLogitStatistics& op) { run_merge(op); }
+void run(device::CpuStream&, const MergeLogitStatistics& op) { run_merge(op); }
 
-void run(CpuStream& stream, const LogitGradients& op) {
+void run(device::CpuStream& stream, const LogitGradients& op) {
     check_indices(op);
     visit_float(op.logits.dtype, [&](auto zero) { differentiate<decltype(zero)>(stream.threads, op); });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

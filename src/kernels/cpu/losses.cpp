@@ -8,7 +8,7 @@
 #include "trireme/kernels/cross_entropy.hpp"
 #include "trireme/kernels/span_loss.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // `shift` is the largest logit. Finding it brought the row into the cache, where the other passes find it.
@@ -51,13 +51,13 @@ void cross_entropy(int threads, const CrossEntropy& op) {
 
 }  // namespace
 
-void run(CpuStream& stream, const CrossEntropy& op) {
+void run(device::CpuStream& stream, const CrossEntropy& op) {
     check_indices(op);
     visit_float(op.logits.dtype, [&](auto zero) { cross_entropy<decltype(zero)>(stream.threads, op); });
 }
 
-void run(CpuStream&, const SpanLoss& op) { run_spans(op); }
+void run(device::CpuStream&, const SpanLoss& op) { run_spans(op); }
 
-void run(CpuStream&, const BestSpan& op) { run_spans(op); }
+void run(device::CpuStream&, const BestSpan& op) { run_spans(op); }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -5,7 +5,7 @@
 
 #include "kernels/cpu/parallel.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 template <class T>
@@ -57,7 +57,7 @@ void normalise_backward(int threads, const LayerNormBackwardInput& op) {
     const auto grad_output = op.grad_output.as<T>();
     const auto grad_input = op.grad_input.as<T>();
     const bool has_residual = op.residual.is_present();
-    const auto residual = has_residual ? op.residual.as<T>() : Elements<const T>{};
+    const auto residual = has_residual ? op.residual.as<T>() : device::Elements<const T>{};
     const T* gain = op.gain.as<T>().data;
     const T* means = op.mean.as<T>().data;
     const T* inv_stds = op.inv_std.as<T>().data;
@@ -146,18 +146,18 @@ void normalise_backward_weight(int threads, const LayerNormBackwardWeight& op) {
 
 }  // namespace
 
-void run(CpuStream& stream, const LayerNorm& op) {
+void run(device::CpuStream& stream, const LayerNorm& op) {
     if (op.sum.is_present()) run(stream, op.sum);
     visit_float(op.input.dtype, [&](auto zero) { normalise<decltype(zero)>(stream.threads, op); });
 }
 
-void run(CpuStream& stream, const LayerNormBackwardInput& op) {
+void run(device::CpuStream& stream, const LayerNormBackwardInput& op) {
     visit_float(op.input.dtype, [&](auto zero) { normalise_backward<decltype(zero)>(stream.threads, op); });
 }
 
-void run(CpuStream& stream, const LayerNormBackwardWeight& op) {
+void run(device::CpuStream& stream, const LayerNormBackwardWeight& op) {
     visit_float(op.input.dtype,
                 [&](auto zero) { normalise_backward_weight<decltype(zero)>(stream.threads, op); });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -7,7 +7,7 @@
 #include "kernels/cpu/product.hpp"
 #include "kernels/cpu/tile.hpp"
 
-namespace trireme::cpu {
+namespace trireme::kernels::cpu {
 namespace {
 
 constexpr std::size_t panel_columns = 128;
@@ -39,7 +39,7 @@ void pack(const Factor<double>& right, Range depth, Range columns, double* panel
 
 void add_panel(const Product<double>& product, const double* panel, Range depth, Range columns) {
     alignas(vector_bytes) double sums[tile_rows * panel_columns];
-    const Elements<double>& output = product.output;
+    const device::Elements<double>& output = product.output;
     for (std::size_t r = 0; r < output.rows; r += tile_rows) {
         const std::size_t rows = std::min<std::size_t>(tile_rows, output.rows - r);
         multiply_rows(rows, left_factor(product.left, r, depth.begin), {panel, panel_columns}, depth.count,
@@ -75,7 +75,7 @@ void multiply(int threads, const Product<float>& product) {
 void multiply(int threads, const Product<double>& product) { multiply_blocked(threads, product); }
 
 void multiply_blocked(int threads, const Product<double>& product) {
-    const Elements<double>& output = product.output;
+    const device::Elements<double>& output = product.output;
     const std::size_t depth = product.left.depth_as_left();
     for_each_range(threads, output.columns, panel_columns, panel_columns,
                    [&](std::size_t begin, std::size_t end) {
@@ -94,4 +94,4 @@ void multiply_blocked(int threads, const Product<double>& product) {
                    });
 }
 
-}  // namespace trireme::cpu
+}  // namespace trireme::kernels::cpu

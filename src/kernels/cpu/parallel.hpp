@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace trireme::cpu {
+namespace trireme::kernels::cpu {
 
 // Elements per thread below which starting another thread costs more than it saves.
 inline constexpr std::size_t elements_per_thread = 32768;
@@ -48,4 +48,4 @@ void for_each_columns(int threads, std::size_t rows, std::size_t columns, const 
     for_each_range(threads, columns, elements_per_thread / std::max<std::size_t>(rows, 1) + 1, 16, body);
 }
 
-}  // namespace trireme::cpu
+}  // namespace trireme::kernels::cpu

@@ -6,7 +6,7 @@
 #include "kernels/cpu/tile.hpp"
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // Enough independent sums to hide the latency of a fused multiply-add, few enough to stay in registers.
@@ -41,20 +41,20 @@ double peak_flops(int threads, std::size_t runs) {
     double best = 0;
     double checksum = 0;
     for (std::size_t run = 0; run < runs; ++run) {
-        const double begin = now_seconds();
+        const double begin = device::now_seconds();
 #pragma omp parallel for num_threads(threads) reduction(+ : checksum)
         for (int thread = 0; thread < threads; ++thread) checksum += multiply_and_add(static_cast<T>(0.999));
-        best = std::max(best, flops_per_run * threads / (now_seconds() - begin));
+        best = std::max(best, flops_per_run * threads / (device::now_seconds() - begin));
     }
     return checksum > 0 ? best : 0;
 }
 
 }  // namespace
 
-double measure_peak_flops(DType dtype, int threads, std::size_t runs) {
+double measure_peak_flops(device::DType dtype, int threads, std::size_t runs) {
     double peak = 0;
     visit_float(dtype, [&](auto zero) { peak = peak_flops<decltype(zero)>(threads, runs); });
     return peak;
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

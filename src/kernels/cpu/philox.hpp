@@ -5,7 +5,7 @@
 
 #include "trireme/base/random.hpp"
 
-namespace trireme::cpu {
+namespace trireme::kernels::cpu {
 
 struct PhiloxState {
     std::uint32_t word0, word1, word2, word3;
@@ -43,4 +43,4 @@ inline void random_words(RandomKey key, const RandomBlock& first, std::size_t bl
     }
 }
 
-}  // namespace trireme::cpu
+}  // namespace trireme::kernels::cpu

@@ -7,12 +7,12 @@
 #include <omp.h>
 #endif
 
-namespace trireme::cpu {
+namespace trireme::kernels::cpu {
 
 // One side of a product: the stored matrix or its transpose.
 template <class T>
 struct Factor {
-    Elements<const T> matrix;
+    device::Elements<const T> matrix;
     bool is_transposed = false;
 
     std::size_t depth_as_left() const { return is_transposed ? matrix.rows : matrix.columns; }
@@ -21,9 +21,9 @@ struct Factor {
 // output = left right, added to what is there if `accumulate`
 template <class T>
 struct Product {
-    Factor<T> left;      // (rows, depth)
-    Factor<T> right;     // (depth, columns)
-    Elements<T> output;  // (rows, columns)
+    Factor<T> left;              // (rows, depth)
+    Factor<T> right;             // (depth, columns)
+    device::Elements<T> output;  // (rows, columns)
     bool accumulate = false;
 };
 
@@ -50,4 +50,4 @@ private:
     int before_ = 1;
 };
 
-}  // namespace trireme::cpu
+}  // namespace trireme::kernels::cpu

@@ -4,7 +4,7 @@
 #include "kernels/cpu/parallel.hpp"
 #include "trireme/kernels/norm.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // In double: the squares of large floats overflow, and a root keeps no digit that its sum has lost.
@@ -50,7 +50,7 @@ void normalise_backward(int threads, const RmsNormBackwardInput& op) {
     const auto grad_output = op.grad_output.as<T>();
     const auto grad_input = op.grad_input.as<T>();
     const bool has_residual = op.residual.is_present();
-    const auto residual = has_residual ? op.residual.as<T>() : Elements<const T>{};
+    const auto residual = has_residual ? op.residual.as<T>() : device::Elements<const T>{};
     const T* gain = op.gain.as<T>().data;
     const T* inv_rmss = op.inv_rms.as<T>().data;
     const std::size_t columns = input.columns;
@@ -112,18 +112,18 @@ void normalise_backward_weight(int threads, const RmsNormBackwardWeight& op) {
 
 }  // namespace
 
-void run(CpuStream& stream, const RmsNorm& op) {
+void run(device::CpuStream& stream, const RmsNorm& op) {
     if (op.sum.is_present()) run(stream, op.sum);
     visit_float(op.input.dtype, [&](auto zero) { normalise<decltype(zero)>(stream.threads, op); });
 }
 
-void run(CpuStream& stream, const RmsNormBackwardInput& op) {
+void run(device::CpuStream& stream, const RmsNormBackwardInput& op) {
     visit_float(op.input.dtype, [&](auto zero) { normalise_backward<decltype(zero)>(stream.threads, op); });
 }
 
-void run(CpuStream& stream, const RmsNormBackwardWeight& op) {
+void run(device::CpuStream& stream, const RmsNormBackwardWeight& op) {
     visit_float(op.input.dtype,
                 [&](auto zero) { normalise_backward_weight<decltype(zero)>(stream.threads, op); });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

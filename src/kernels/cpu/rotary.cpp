@@ -5,7 +5,7 @@
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/sine.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // The turns of one row, made once for all its heads.
@@ -79,8 +79,8 @@ void turn_rows(int threads, const Rotary& op) {
 
 }  // namespace
 
-void run(CpuStream& stream, const Rotary& op) {
+void run(device::CpuStream& stream, const Rotary& op) {
     visit_float(op.values.dtype, [&](auto zero) { turn_rows<decltype(zero)>(stream.threads, op); });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -6,7 +6,7 @@
 #include "kernels/index_check.hpp"
 #include "kernels/unnamed.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 template <class T>
@@ -91,12 +91,12 @@ void copy(int threads, const Copy& op) {
 
 }  // namespace
 
-void run(CpuStream& stream, const GatherRows& op) {
+void run(device::CpuStream& stream, const GatherRows& op) {
     check_indices(op);
     visit_float(op.output.dtype, [&](auto zero) { gather<decltype(zero)>(stream.threads, op); });
 }
 
-void run(CpuStream& stream, const ScatterRows& op) {
+void run(device::CpuStream& stream, const ScatterRows& op) {
     check_indices(op);
     visit_float(op.output.dtype, [&]<class T>(T) {
         with_write(op.accumulate, [&](const auto& write) {
@@ -106,10 +106,11 @@ void run(CpuStream& stream, const ScatterRows& op) {
     });
 }
 
-void run(CpuStream& stream, const Copy& op) {
+void run(device::CpuStream& stream, const Copy& op) {
     visit_float(op.input.dtype, [&](auto from) {
-        visit_float(op.output.dtype, [&](auto to) { copy<decltype(from), decltype(to)>(stream.threads, op); });
+        device::visit_float(op.output.dtype,
+                            [&](auto to) { copy<decltype(from), decltype(to)>(stream.threads, op); });
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -2,7 +2,7 @@
 #include "kernels/cpu/parallel.hpp"
 #include "trireme/kernels/activation.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 template <class T>
@@ -53,12 +53,12 @@ void gate_rows_backward(int threads, const SiluGateBackward& op) {
 
 }  // namespace
 
-void run(CpuStream& stream, const SiluGate& op) {
+void run(device::CpuStream& stream, const SiluGate& op) {
     visit_float(op.gate.dtype, [&](auto zero) { gate_rows<decltype(zero)>(stream.threads, op); });
 }
 
-void run(CpuStream& stream, const SiluGateBackward& op) {
+void run(device::CpuStream& stream, const SiluGateBackward& op) {
     visit_float(op.gate.dtype, [&](auto zero) { gate_rows_backward<decltype(zero)>(stream.threads, op); });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

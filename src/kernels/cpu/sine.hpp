@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace trireme::cpu {
+namespace trireme::kernels::cpu {
 
 // pi / 2 in three parts. The first two have so few digits that their products with a number of quarter turns
 // below 2^31 are exact, and what is left of an angle after them too. (Cody and Waite, 1980)
@@ -48,4 +48,4 @@ inline SineCosine sine_cosine(double angle) {
             std::bit_cast<double>(std::bit_cast<std::uint64_t>(is_odd ? sine : cosine) ^ cosine_sign)};
 }
 
-}  // namespace trireme::cpu
+}  // namespace trireme::kernels::cpu

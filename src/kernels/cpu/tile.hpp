@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace trireme::cpu {
+namespace trireme::kernels::cpu {
 
 #if defined(__AVX512F__)
 inline constexpr std::size_t vector_bytes = 64;
@@ -100,4 +100,4 @@ inline void multiply_rows(std::size_t rows, LeftFactor<T> left, Panel<const T> r
     multiply_strip<most>(left, right, depth, columns, output, accumulate);
 }
 
-}  // namespace trireme::cpu
+}  // namespace trireme::kernels::cpu

@@ -7,7 +7,7 @@
 #include "kernels/row_parts.hpp"
 #include "kernels/update_factors.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // Work on one core before another one is worth waking; a multiple of the cache line.
@@ -100,7 +100,7 @@ double sum_of_squares(const T* x, std::size_t count) {
 }
 
 template <class T>
-double sum_of_squares(int threads, const ConstTensor& input) {
+double sum_of_squares(int threads, const device::ConstTensor& input) {
     const T* x = input.as<T>().data;
     const std::size_t size = input.size();
     std::vector<double> sums((size + chunk - 1) / chunk);
@@ -117,19 +117,19 @@ double sum_of_squares(int threads, const ConstTensor& input) {
 
 }  // namespace
 
-void run(CpuStream& stream, const AdamWUpdate& op) {
+void run(device::CpuStream& stream, const AdamWUpdate& op) {
     visit_float(op.parameter.dtype, [&](auto zero) {
         for_each_part(op, [&](const AdamWUpdate& part) { adamw<decltype(zero)>(stream.threads, part); });
     });
 }
 
-void run(CpuStream& stream, const SgdUpdate& op) {
+void run(device::CpuStream& stream, const SgdUpdate& op) {
     visit_float(op.parameter.dtype, [&](auto zero) {
         for_each_part(op, [&](const SgdUpdate& part) { sgd<decltype(zero)>(stream.threads, part); });
     });
 }
 
-void run(CpuStream& stream, const SumOfSquares& op) {
+void run(device::CpuStream& stream, const SumOfSquares& op) {
     visit_float(op.input.dtype, [&](auto zero) {
         double sum = 0;
         const std::size_t parts = parts_of(op.input);
@@ -139,4 +139,4 @@ void run(CpuStream& stream, const SumOfSquares& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

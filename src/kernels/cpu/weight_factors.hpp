@@ -6,7 +6,7 @@
 #include "trireme/kernels/attention.hpp"
 #include "trireme/kernels/dropout.hpp"
 
-namespace trireme::cpu {
+namespace trireme::kernels::cpu {
 
 // The dropout factors of one head in one segment.
 template <class T>
@@ -39,4 +39,4 @@ private:
     T scale_;
 };
 
-}  // namespace trireme::cpu
+}  // namespace trireme::kernels::cpu

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 constexpr double cubic = 0.044715;
@@ -110,20 +110,20 @@ void gate_backward(const SiluGateBackward& op) {
 
 }  // namespace
 
-void run(ReferenceStream&, const Activation& op) {
+void run(device::ReferenceStream&, const Activation& op) {
     visit_float(op.input.dtype, [&](auto zero) { forward<decltype(zero)>(op); });
 }
 
-void run(ReferenceStream&, const ActivationBackward& op) {
+void run(device::ReferenceStream&, const ActivationBackward& op) {
     visit_float(op.input.dtype, [&](auto zero) { backward<decltype(zero)>(op); });
 }
 
-void run(ReferenceStream&, const SiluGate& op) {
+void run(device::ReferenceStream&, const SiluGate& op) {
     visit_float(op.gate.dtype, [&](auto zero) { gate_forward<decltype(zero)>(op); });
 }
 
-void run(ReferenceStream&, const SiluGateBackward& op) {
+void run(device::ReferenceStream&, const SiluGateBackward& op) {
     visit_float(op.gate.dtype, [&](auto zero) { gate_backward<decltype(zero)>(op); });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -16,7 +16,7 @@
 
 #include "trireme/kernels/dropout.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // One query of one head in one segment.
@@ -64,7 +64,8 @@ double dot(const T* a, const T* b, std::size_t size) {
 }
 
 template <class T>
-std::vector<double> scores_of(const Query& query, const ConstTensor& queries, const ConstTensor& keys) {
+std::vector<double> scores_of(const Query& query, const device::ConstTensor& queries,
+                              const device::ConstTensor& keys) {
     const T* q = queries.as<T>().row(query.row()) + query.first_column();
     std::vector<double> scores(query.keys());
     for (std::size_t j = 0; j < scores.size(); ++j) {
@@ -82,7 +83,7 @@ double log_of_sum(const std::vector<double>& scores) {
 }
 
 template <class T>
-void clear(const Tensor& tensor) {
+void clear(const device::Tensor& tensor) {
     for (std::size_t r = 0; r < tensor.rows; ++r) std::fill_n(tensor.as<T>().row(r), tensor.columns, T{0});
 }
 
@@ -146,7 +147,7 @@ void backward(const AttentionBackward& op, const Query& query, Gradients& sums) 
 }
 
 template <class T>
-void store(const std::vector<double>& sums, const Tensor& tensor) {
+void store(const std::vector<double>& sums, const device::Tensor& tensor) {
     for (std::size_t r = 0; r < tensor.rows; ++r) {
         for (std::size_t c = 0; c < tensor.columns; ++c) {
             tensor.as<T>()(r, c) = static_cast<T>(sums[r * tensor.columns + c]);
@@ -156,7 +157,7 @@ void store(const std::vector<double>& sums, const Tensor& tensor) {
 
 }  // namespace
 
-void run(ReferenceStream&, const Attention& op) {
+void run(device::ReferenceStream&, const Attention& op) {
     visit_float(op.query.dtype, [&](auto zero) {
         using T = decltype(zero);
         clear<T>(op.output);  // for the rows in no segment
@@ -165,7 +166,7 @@ void run(ReferenceStream&, const Attention& op) {
     });
 }
 
-void run(ReferenceStream&, const AttentionBackward& op) {
+void run(device::ReferenceStream&, const AttentionBackward& op) {
     visit_float(op.query.dtype, [&](auto zero) {
         using T = decltype(zero);
         Gradients sums(op);
@@ -176,4 +177,4 @@ void run(ReferenceStream&, const AttentionBackward& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -4,7 +4,7 @@
 #include "kernels/index_check.hpp"
 #include "kernels/unnamed.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 template <class T>
@@ -19,7 +19,7 @@ void gather(const GatherColumns& op) {
 }
 
 template <class T>
-T mean_of_row(const Elements<const T>& input, std::size_t row) {
+T mean_of_row(const device::Elements<const T>& input, std::size_t row) {
     double sum = 0;
     for (std::size_t i = 0; i < input.columns; ++i) sum += input(row, i);
     return static_cast<T>(sum / static_cast<double>(input.columns));
@@ -41,16 +41,16 @@ void scatter(const ScatterColumns& op, const Write& write) {
 
 }  // namespace
 
-void run(ReferenceStream&, const GatherColumns& op) {
+void run(device::ReferenceStream&, const GatherColumns& op) {
     check_indices(op);
     visit_float(op.output.dtype, [&](auto zero) { gather<decltype(zero)>(op); });
 }
 
-void run(ReferenceStream&, const ScatterColumns& op) {
+void run(device::ReferenceStream&, const ScatterColumns& op) {
     check_indices(op);
     visit_float(op.output.dtype, [&](auto zero) {
         with_write(op.accumulate, [&](const auto& write) { scatter<decltype(zero)>(op, write); });
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -1,7 +1,7 @@
 // The oracle: one random block is drawn for every element, exactly as the declaration says.
 #include "trireme/kernels/dropout.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // What an element is multiplied by: 0 if it is dropped, else 1 / (1 - rate).
@@ -40,12 +40,12 @@ void backward(const DropoutBackward& op) {
 
 }  // namespace
 
-void run(ReferenceStream&, const ResidualAdd& op) {
+void run(device::ReferenceStream&, const ResidualAdd& op) {
     visit_float(op.input.dtype, [&](auto zero) { add<decltype(zero)>(op); });
 }
 
-void run(ReferenceStream&, const DropoutBackward& op) {
+void run(device::ReferenceStream&, const DropoutBackward& op) {
     visit_float(op.grad_output.dtype, [&](auto zero) { backward<decltype(zero)>(op); });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -3,20 +3,20 @@
 
 #include "kernels/index_check.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // The row of a table that begins with row `first` of the whole one; nullptr if it has not got that row.
 template <class T>
-T* named_row(const Elements<T>& table, std::size_t first, const Elements<const std::int32_t>& indices,
-             std::size_t r) {
+T* named_row(const device::Elements<T>& table, std::size_t first,
+             const device::Elements<const std::int32_t>& indices, std::size_t r) {
     const auto index = static_cast<std::size_t>(indices[r]);
     return first <= index && index < first + table.rows ? table.row(index - first) : nullptr;
 }
 
 template <class T>
-void add(const ConstTensor& table, const ConstTensor& indices, const Elements<T>& output,
-         std::size_t first = 0) {
+void add(const device::ConstTensor& table, const device::ConstTensor& indices,
+         const device::Elements<T>& output, std::size_t first = 0) {
     if (!table.is_present()) return;
     for (std::size_t r = 0; r < output.rows; ++r) {
         const T* row = named_row(table.as<T>(), first, indices.as<std::int32_t>(), r);
@@ -37,8 +37,8 @@ void forward(const Embedding& op) {
 }
 
 template <class T>
-void scatter(const Elements<const T>& rows, const ConstTensor& indices, const Tensor& table,
-             std::size_t first = 0) {
+void scatter(const device::Elements<const T>& rows, const device::ConstTensor& indices,
+             const device::Tensor& table, std::size_t first = 0) {
     if (!table.is_present()) return;
     for (std::size_t r = 0; r < rows.rows; ++r) {
         T* sum = named_row(table.as<T>(), first, indices.as<std::int32_t>(), r);
@@ -57,14 +57,14 @@ void backward(const EmbeddingBackward& op) {
 
 }  // namespace
 
-void run(ReferenceStream&, const Embedding& op) {
+void run(device::ReferenceStream&, const Embedding& op) {
     check_indices(op);
     visit_float(op.output.dtype, [&](auto zero) { forward<decltype(zero)>(op); });
 }
 
-void run(ReferenceStream&, const EmbeddingBackward& op) {
+void run(device::ReferenceStream&, const EmbeddingBackward& op) {
     check_indices(op);
     visit_float(op.grad_output.dtype, [&](auto zero) { backward<decltype(zero)>(op); });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -8,7 +8,7 @@
 
 #include "trireme/base/random.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // Two independent numbers of mean 0 and deviation 1 from two random words. (Box and Muller, 1958)
@@ -47,12 +47,12 @@ void fill_normal(const FillNormal& op) {
 
 }  // namespace
 
-void run(ReferenceStream&, const Fill& op) {
+void run(device::ReferenceStream&, const Fill& op) {
     visit_float(op.output.dtype, [&](auto zero) { fill<decltype(zero)>(op); });
 }
 
-void run(ReferenceStream&, const FillNormal& op) {
+void run(device::ReferenceStream&, const FillNormal& op) {
     visit_float(op.output.dtype, [&](auto zero) { fill_normal<decltype(zero)>(op); });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -1,7 +1,7 @@
 // The oracle: one image after the other, one place after the other.
 #include "trireme/kernels/image_rows.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 template <class T>
@@ -43,12 +43,12 @@ void backward(const ImageRowsBackward& op) {
 
 }  // namespace
 
-void run(ReferenceStream&, const ImageRows& op) {
+void run(device::ReferenceStream&, const ImageRows& op) {
     visit_float(op.output.dtype, [&](auto zero) { forward<decltype(zero)>(op); });
 }
 
-void run(ReferenceStream&, const ImageRowsBackward& op) {
+void run(device::ReferenceStream&, const ImageRowsBackward& op) {
     visit_float(op.grad_output.dtype, [&](auto zero) { backward<decltype(zero)>(op); });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

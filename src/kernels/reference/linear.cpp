@@ -9,12 +9,12 @@
 
 #include <cmath>
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // W[i, o], however it lies in memory.
 template <class T>
-T& at(const Elements<T>& weight, WeightAxes axes, std::size_t in, std::size_t out) {
+T& at(const device::Elements<T>& weight, WeightAxes axes, std::size_t in, std::size_t out) {
     return axes == WeightAxes::in_out ? weight(in, out) : weight(out, in);
 }
 
@@ -80,13 +80,13 @@ void add_column_sums(const ColumnSums& op) {
 
 }  // namespace
 
-void run(ReferenceStream& stream, const Linear& op) {
+void run(device::ReferenceStream& stream, const Linear& op) {
     visit_float(op.input.dtype, [&](auto zero) { forward<decltype(zero)>(op); });
     if (op.activated.is_present())
         run(stream, Activation{.input = op.output, .output = op.activated, .kind = op.activation});
 }
 
-void run(ReferenceStream& stream, const LinearBackwardInput& op) {
+void run(device::ReferenceStream& stream, const LinearBackwardInput& op) {
     visit_float(op.grad_output.dtype, [&](auto zero) { backward_input<decltype(zero)>(op); });
     if (op.activated_from.is_present())
         run(stream, ActivationBackward{.input = op.activated_from,
@@ -95,16 +95,16 @@ void run(ReferenceStream& stream, const LinearBackwardInput& op) {
                                        .kind = op.activation});
 }
 
-void run(ReferenceStream& stream, const LinearBackwardWeight& op) {
+void run(device::ReferenceStream& stream, const LinearBackwardWeight& op) {
     visit_float(op.input.dtype, [&](auto zero) { backward_weight<decltype(zero)>(op); });
     if (op.grad_bias.is_present()) run(stream, ColumnSums{.input = op.grad_output, .sums = op.grad_bias});
 }
 
-void run(ReferenceStream&, const ColumnSums& op) {
+void run(device::ReferenceStream&, const ColumnSums& op) {
     visit_float(op.input.dtype, [&](auto zero) { add_column_sums<decltype(zero)>(op); });
 }
 
-void run(ReferenceStream&, const ChannelChange& op) {
+void run(device::ReferenceStream&, const ChannelChange& op) {
     visit_float(op.weight.dtype, [&]<class T>(T) {
         const auto weight = op.weight.as<T>();
         const auto before = op.before.as<T>();
@@ -118,4 +118,4 @@ void run(ReferenceStream&, const ChannelChange& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

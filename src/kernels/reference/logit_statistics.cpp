@@ -7,7 +7,7 @@
 #include "kernels/index_check.hpp"
 #include "kernels/logit_merge.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 template <class T>
@@ -53,20 +53,20 @@ void one_row(const LogitGradients& op, std::size_t r) {
 
 }  // namespace
 
-void run(ReferenceStream&, const LogitStatistics& op) {
+void run(device::ReferenceStream&, const LogitStatistics& op) {
     check_indices(op);
     visit_float(op.logits.dtype, [&](auto zero) {
         for (std::size_t r = 0; r < op.logits.rows; ++r) one_row<decltype(zero)>(op, r);
     });
 }
 
-void run(ReferenceStream&, const MergeLogitStatistics& op) { run_merge(op); }
+void run(device::ReferenceStream&, const MergeLogitStatistics& op) { run_merge(op); }
 
-void run(ReferenceStream&, const LogitGradients& op) {
+void run(device::ReferenceStream&, const LogitGradients& op) {
     check_indices(op);
     visit_float(op.logits.dtype, [&](auto zero) {
         for (std::size_t r = 0; r < op.logits.rows; ++r) one_row<decltype(zero)>(op, r);
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

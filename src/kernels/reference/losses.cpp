@@ -10,7 +10,7 @@
 #include "trireme/kernels/cross_entropy.hpp"
 #include "trireme/kernels/span_loss.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 template <class T>
@@ -57,15 +57,15 @@ void one_row(const CrossEntropy& op, std::size_t r) {
 
 }  // namespace
 
-void run(ReferenceStream&, const CrossEntropy& op) {
+void run(device::ReferenceStream&, const CrossEntropy& op) {
     check_indices(op);
     visit_float(op.logits.dtype, [&](auto zero) {
         for (std::size_t r = 0; r < op.logits.rows; ++r) one_row<decltype(zero)>(op, r);
     });
 }
 
-void run(ReferenceStream&, const SpanLoss& op) { run_spans(op); }
+void run(device::ReferenceStream&, const SpanLoss& op) { run_spans(op); }
 
-void run(ReferenceStream&, const BestSpan& op) { run_spans(op); }
+void run(device::ReferenceStream&, const BestSpan& op) { run_spans(op); }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 struct Moments {
@@ -88,19 +88,19 @@ void backward_weight(const LayerNormBackwardWeight& op) {
 
 }  // namespace
 
-void run(ReferenceStream& stream, const LayerNorm& op) {
+void run(device::ReferenceStream& stream, const LayerNorm& op) {
     if (op.sum.is_present()) run(stream, op.sum);
     visit_float(op.input.dtype, [&](auto zero) { forward<decltype(zero)>(op); });
 }
 
-void run(ReferenceStream&, const LayerNormBackwardInput& op) {
+void run(device::ReferenceStream&, const LayerNormBackwardInput& op) {
     visit_float(op.input.dtype, [&](auto zero) {
         for (std::size_t r = 0; r < op.input.rows; ++r) backward_row<decltype(zero)>(op, r);
     });
 }
 
-void run(ReferenceStream&, const LayerNormBackwardWeight& op) {
+void run(device::ReferenceStream&, const LayerNormBackwardWeight& op) {
     visit_float(op.input.dtype, [&](auto zero) { backward_weight<decltype(zero)>(op); });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

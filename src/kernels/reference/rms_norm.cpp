@@ -4,7 +4,7 @@
 
 #include "trireme/kernels/norm.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 template <class T>
@@ -64,19 +64,19 @@ void backward_weight(const RmsNormBackwardWeight& op) {
 
 }  // namespace
 
-void run(ReferenceStream& stream, const RmsNorm& op) {
+void run(device::ReferenceStream& stream, const RmsNorm& op) {
     if (op.sum.is_present()) run(stream, op.sum);
     visit_float(op.input.dtype, [&](auto zero) { forward<decltype(zero)>(op); });
 }
 
-void run(ReferenceStream&, const RmsNormBackwardInput& op) {
+void run(device::ReferenceStream&, const RmsNormBackwardInput& op) {
     visit_float(op.input.dtype, [&](auto zero) {
         for (std::size_t r = 0; r < op.input.rows; ++r) backward_row<decltype(zero)>(op, r);
     });
 }
 
-void run(ReferenceStream&, const RmsNormBackwardWeight& op) {
+void run(device::ReferenceStream&, const RmsNormBackwardWeight& op) {
     visit_float(op.input.dtype, [&](auto zero) { backward_weight<decltype(zero)>(op); });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 template <class T>
@@ -31,8 +31,8 @@ void turn_rows(const Rotary& op) {
 
 }  // namespace
 
-void run(ReferenceStream&, const Rotary& op) {
+void run(device::ReferenceStream&, const Rotary& op) {
     visit_float(op.values.dtype, [&](auto zero) { turn_rows<decltype(zero)>(op); });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

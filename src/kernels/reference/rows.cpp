@@ -4,7 +4,7 @@
 #include "kernels/index_check.hpp"
 #include "kernels/unnamed.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 template <class T>
@@ -19,7 +19,7 @@ void gather(const GatherRows& op) {
 }
 
 template <class T>
-T mean_of_column(const Elements<const T>& input, std::size_t column) {
+T mean_of_column(const device::Elements<const T>& input, std::size_t column) {
     double sum = 0;
     for (std::size_t i = 0; i < input.rows; ++i) sum += input(i, column);
     return static_cast<T>(sum / static_cast<double>(input.rows));
@@ -52,22 +52,22 @@ void copy(const Copy& op) {
 
 }  // namespace
 
-void run(ReferenceStream&, const GatherRows& op) {
+void run(device::ReferenceStream&, const GatherRows& op) {
     check_indices(op);
     visit_float(op.output.dtype, [&](auto zero) { gather<decltype(zero)>(op); });
 }
 
-void run(ReferenceStream&, const ScatterRows& op) {
+void run(device::ReferenceStream&, const ScatterRows& op) {
     check_indices(op);
     visit_float(op.output.dtype, [&](auto zero) {
         with_write(op.accumulate, [&](const auto& write) { scatter<decltype(zero)>(op, write); });
     });
 }
 
-void run(ReferenceStream&, const Copy& op) {
+void run(device::ReferenceStream&, const Copy& op) {
     visit_float(op.input.dtype, [&](auto from) {
-        visit_float(op.output.dtype, [&](auto to) { copy<decltype(from), decltype(to)>(op); });
+        device::visit_float(op.output.dtype, [&](auto to) { copy<decltype(from), decltype(to)>(op); });
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -5,15 +5,15 @@
 
 #include "kernels/row_parts.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
-bool decays(const ConstTensor& decaying, std::size_t column) {
+bool decays(const device::ConstTensor& decaying, std::size_t column) {
     return !decaying.is_present() || decaying.as<std::int32_t>()[column] != 0;
 }
 
 template <class T>
-void round_to(const Elements<T>& parameter, const Tensor& rounded) {
+void round_to(const device::Elements<T>& parameter, const device::Tensor& rounded) {
     with_rounding(rounded, [&](const auto& round) {
         for (std::size_t i = 0; i < parameter.columns; ++i) round(i, parameter[i]);
     });
@@ -58,7 +58,7 @@ void sgd(const SgdUpdate& op) {
 }
 
 template <class T>
-double sum_of_squares(const Elements<const T>& input) {
+double sum_of_squares(const device::Elements<const T>& input) {
     double sum = 0;
     for (std::size_t i = 0; i < input.columns; ++i) sum += static_cast<double>(input[i]) * input[i];
     return sum;
@@ -66,19 +66,19 @@ double sum_of_squares(const Elements<const T>& input) {
 
 }  // namespace
 
-void run(ReferenceStream&, const AdamWUpdate& op) {
+void run(device::ReferenceStream&, const AdamWUpdate& op) {
     visit_float(op.parameter.dtype, [&](auto zero) {
         for_each_part(op, [](const AdamWUpdate& part) { adamw<decltype(zero)>(part); });
     });
 }
 
-void run(ReferenceStream&, const SgdUpdate& op) {
+void run(device::ReferenceStream&, const SgdUpdate& op) {
     visit_float(op.parameter.dtype, [&](auto zero) {
         for_each_part(op, [](const SgdUpdate& part) { sgd<decltype(zero)>(part); });
     });
 }
 
-void run(ReferenceStream&, const SumOfSquares& op) {
+void run(device::ReferenceStream&, const SumOfSquares& op) {
     visit_float(op.input.dtype, [&](auto zero) {
         double sum = 0;
         const std::size_t parts = parts_of(op.input);
@@ -88,4 +88,4 @@ void run(ReferenceStream&, const SumOfSquares& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -2,7 +2,7 @@
 #include "model/families/settings.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 ModelConfig read_bert(const ConfigFields& fields) {
@@ -35,7 +35,7 @@ ModelConfig bert(const char* name, const BlockSizes& sizes) {
     model.positions = 512;
     model.vocabulary = 30522;
     model.token_types = 2;
-    model.activation = ActivationKind::gelu;
+    model.activation = kernels::ActivationKind::gelu;
     model.norm_epsilon = 1e-12;
     return model;
 }
@@ -83,4 +83,4 @@ constexpr FamilyTraits bert_family{.family = Family::bert,
                                    .write = write_bert,
                                    .models = bert_models};
 
-}  // namespace trireme
+}  // namespace trireme::model

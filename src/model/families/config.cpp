@@ -5,7 +5,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/model/family.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 void require_size(const char* option, std::size_t value, std::size_t most = max_model_size) {
@@ -158,4 +158,4 @@ void check_model(const ModelConfig& config) {
     require_positive("the standard deviation of the first weights", config.init_deviation);
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -5,7 +5,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/model/config.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 std::string text_of(const ConfigFields::Json& value) {
@@ -90,4 +90,4 @@ void ConfigFields::refuse(const char* key, const std::string& reason) const {
     throw ConfigError(cat(place_, ": ", key, " is ", said, "; ", reason));
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

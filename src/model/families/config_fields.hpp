@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace trireme {
+namespace trireme::model {
 
 // Absent and null are the same: `otherwise`. Every error is a ConfigError that names the place, the setting and
 // its value.
@@ -41,4 +41,4 @@ private:
     std::string place_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -9,7 +9,7 @@
 #include "trireme/base/regular_file.hpp"
 #include "trireme/model/family.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 using Json = nlohmann::json;
@@ -166,4 +166,4 @@ ModelConfig read_config_json(const std::filesystem::path& file) {
     return model_from_config_json(read_regular_file(file, {}, most_bytes), file.string());
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -4,7 +4,7 @@
 #include "trireme/base/json_text.hpp"
 #include "trireme/model/config_json.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 using Json = nlohmann::json;
@@ -66,4 +66,4 @@ std::string config_json_of(const ModelConfig& config, const std::string& dtype, 
     return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

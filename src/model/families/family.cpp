@@ -5,7 +5,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/message_text.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 std::vector<ModelConfig> all_models() {
@@ -57,4 +57,4 @@ ModelConfig model_named(const std::string& name) {
                           joined(known), ", and the path of a config.json of Hugging Face's"));
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -2,7 +2,7 @@
 #include "model/families/settings.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 using Json = ConfigFields::Json;
@@ -91,7 +91,7 @@ constexpr FamilyTraits gpt2_family{.family = Family::gpt2,
                                    .position_table = "transformer.wpe.weight",
                                    .final_norm = "transformer.ln_f",
                                    .vocabulary_head = "lm_head.weight",
-                                   .axes = WeightAxes::in_out,
+                                   .axes = kernels::WeightAxes::in_out,
                                    .scales_last_matrices = true,
                                    .computed = gpt2_computed,
                                    .is_causal = true,
@@ -99,4 +99,4 @@ constexpr FamilyTraits gpt2_family{.family = Family::gpt2,
                                    .write = write_gpt2,
                                    .models = gpt2_models};
 
-}  // namespace trireme
+}  // namespace trireme::model

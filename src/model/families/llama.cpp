@@ -4,7 +4,7 @@
 #include "model/families/settings.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 using Json = ConfigFields::Json;
@@ -175,4 +175,4 @@ constexpr FamilyTraits llama_family{.family = Family::llama,
                                     .write = write_llama,
                                     .models = llama_models};
 
-}  // namespace trireme
+}  // namespace trireme::model

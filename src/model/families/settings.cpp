@@ -2,25 +2,25 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 struct NamedActivation {
     const char* name;
-    ActivationKind kind;
+    kernels::ActivationKind kind;
 };
 
 // The first name of each kind is the one that is written.
 constexpr NamedActivation activations[] = {
-    {"gelu_new", ActivationKind::gelu_tanh},
-    {"gelu_pytorch_tanh", ActivationKind::gelu_tanh},
-    {"gelu", ActivationKind::gelu},
-    {"tanh", ActivationKind::tanh},
+    {"gelu_new", kernels::ActivationKind::gelu_tanh},
+    {"gelu_pytorch_tanh", kernels::ActivationKind::gelu_tanh},
+    {"gelu", kernels::ActivationKind::gelu},
+    {"tanh", kernels::ActivationKind::tanh},
 };
 
 }  // namespace
 
-const char* name_of(ActivationKind kind) {
+const char* name_of(kernels::ActivationKind kind) {
     for (const NamedActivation& activation : activations) {
         if (activation.kind == kind) return activation.name;
     }
@@ -34,7 +34,7 @@ std::size_t width_in(const ConfigFields& fields, const char* key) {
     return fields.size(key, 0);
 }
 
-ActivationKind activation_in(const ConfigFields& fields, const char* key, const char* otherwise) {
+kernels::ActivationKind activation_in(const ConfigFields& fields, const char* key, const char* otherwise) {
     const std::string said = fields.word(key, otherwise);
     std::string known;
     for (const NamedActivation& activation : activations) {
@@ -100,4 +100,4 @@ ModelConfig disable_dropout(ModelConfig model) {
     return model;
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

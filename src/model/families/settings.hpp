@@ -7,7 +7,7 @@
 #include "model/families/config_fields.hpp"
 #include "trireme/model/family.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 // The settings that go into a config.json.
 struct ConfigSettings {
@@ -21,7 +21,7 @@ struct ConfigSettings {
 // Reads a size without a default. A file without the width of its model would be read as one of the default
 // sizes; it is a mistake.
 std::size_t width_in(const ConfigFields& fields, const char* key);
-ActivationKind activation_in(const ConfigFields& fields, const char* key, const char* otherwise);
+kernels::ActivationKind activation_in(const ConfigFields& fields, const char* key, const char* otherwise);
 
 // Writes the sizes that several families name alike.
 void write_sizes(const ModelConfig& config, ConfigSettings& file);
@@ -50,4 +50,4 @@ BlockSizes with_fourfold_mlp(std::size_t layers, std::size_t width, std::size_t 
 ModelConfig make_model(const char* name, const BlockSizes& sizes);
 ModelConfig disable_dropout(ModelConfig model);
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -2,7 +2,7 @@
 #include "model/families/settings.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 ModelConfig read_vit(const ConfigFields& fields) {
@@ -33,7 +33,7 @@ ModelConfig vit(const char* name, const BlockSizes& sizes, const ImageInput& ima
     model.image = image;
     model.positions = image.patches() + 1;
     model.vocabulary = 0;
-    model.activation = ActivationKind::gelu;
+    model.activation = kernels::ActivationKind::gelu;
     model.norm_epsilon = 1e-12;
     return model;
 }
@@ -75,4 +75,4 @@ constexpr FamilyTraits vit_family{.family = Family::vit,
                                   .write = write_vit,
                                   .models = vit_models};
 
-}  // namespace trireme
+}  // namespace trireme::model

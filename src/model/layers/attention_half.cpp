@@ -5,12 +5,12 @@
 #include "trireme/kernels/rotary.hpp"
 #include "trireme/model/family.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 Channels shifted(const Channels& channels, std::size_t by, std::size_t width) {
     Channels moved{.width = width, .own = channels.own};
-    for (Range& range : moved.own) range.begin += by;
+    for (layout::Range& range : moved.own) range.begin += by;
     return moved;
 }
 
@@ -57,7 +57,7 @@ AttentionHalf::AttentionHalf(const ModelConfig& config, const TensorPart& part, 
     if (traits_of(config.family).has_rotary_positions) frequencies_ = rotary_frequencies(config);
 }
 
-AttentionShape AttentionHalf::shape(const Pass& pass) const {
+kernels::AttentionShape AttentionHalf::shape(const Pass& pass) const {
     return {.segments = pass.batch.segments,
             .heads = heads_,
             .groups = groups_,
@@ -68,57 +68,57 @@ AttentionShape AttentionHalf::shape(const Pass& pass) const {
                         .first_head = first_head_}};
 }
 
-void AttentionHalf::rotate(const Pass& pass, Tensor inner, bool is_backward) const {
+void AttentionHalf::rotate(const Pass& pass, device::Tensor inner, bool is_backward) const {
     if (frequencies_.empty()) return;
-    for (const Tensor& values : {query(inner), key(inner)}) {
-        launch(pass.stream, Rotary{.values = values,
-                                   .positions = pass.batch.positions,
-                                   .frequencies = frequencies_,
-                                   .is_backward = is_backward});
+    for (const device::Tensor& values : {query(inner), key(inner)}) {
+        launch(pass.stream, kernels::Rotary{.values = values,
+                                            .positions = pass.batch.positions,
+                                            .frequencies = frequencies_,
+                                            .is_backward = is_backward});
     }
 }
 
-Tensor AttentionHalf::forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept,
-                              const NextNorm* next_norm) const {
-    const ArenaScope scope(pass.scratch);
+device::Tensor AttentionHalf::forward(const Pass& pass, Weights weights, device::ConstTensor input,
+                                      State& state, device::Arena& kept, const NextNorm* next_norm) const {
+    const device::ArenaScope scope(pass.scratch);
     branch_.open(pass, weights, input, state, kept);
     rotate(pass, state.inner, false);
     state.log_sum = kept.tensor(wide_of(pass.dtype), pass.batch.rows(), heads_);
     state.result = kept.tensor(pass.dtype, pass.batch.rows(), query_width_);
-    launch(pass.stream, Attention{.query = query(state.inner),
-                                  .key = key(state.inner),
-                                  .value = value(state.inner),
-                                  .output = state.result,
-                                  .log_sum = state.log_sum,
-                                  .shape = shape(pass)});
+    launch(pass.stream, kernels::Attention{.query = query(state.inner),
+                                           .key = key(state.inner),
+                                           .value = value(state.inner),
+                                           .output = state.result,
+                                           .log_sum = state.log_sum,
+                                           .shape = shape(pass)});
     return branch_.close(pass, weights, input, state, kept, next_norm);
 }
 
-void AttentionHalf::backward_input(const Pass& pass, Weights weights, ConstTensor input,
-                                   ConstTensor grad_output, Tensor grad_input, State& state,
-                                   Arena& kept) const {
-    const Tensor grad_context = kept.tensor(pass.dtype, pass.batch.rows(), query_width_);
+void AttentionHalf::backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
+                                   device::ConstTensor grad_output, device::Tensor grad_input, State& state,
+                                   device::Arena& kept) const {
+    const device::Tensor grad_context = kept.tensor(pass.dtype, pass.batch.rows(), query_width_);
     branch_.backward_close(pass, weights, grad_output, grad_context, state, kept);
     state.grad_inner = kept.tensor(pass.dtype, pass.batch.rows(), branch_.inner_width());
-    launch(pass.stream, AttentionBackward{.query = query(state.inner),
-                                          .key = key(state.inner),
-                                          .value = value(state.inner),
-                                          .output = state.result,
-                                          .log_sum = state.log_sum,
-                                          .grad_output = grad_context,
-                                          .grad_query = query(state.grad_inner),
-                                          .grad_key = key(state.grad_inner),
-                                          .grad_value = value(state.grad_inner),
-                                          .shape = shape(pass)});
+    launch(pass.stream, kernels::AttentionBackward{.query = query(state.inner),
+                                                   .key = key(state.inner),
+                                                   .value = value(state.inner),
+                                                   .output = state.result,
+                                                   .log_sum = state.log_sum,
+                                                   .grad_output = grad_context,
+                                                   .grad_query = query(state.grad_inner),
+                                                   .grad_key = key(state.grad_inner),
+                                                   .grad_value = value(state.grad_inner),
+                                                   .shape = shape(pass)});
     rotate(pass, state.grad_inner, true);
     branch_.backward_open(pass, weights, input, grad_input, state, kept);
 }
 
-void AttentionHalf::backward_weight(const Pass& pass, Weights weights, ConstTensor input,
-                                    ConstTensor grad_output, State& state, Gradients gradients,
-                                    Arena& scratch) const {
-    const ArenaScope scope(scratch);
+void AttentionHalf::backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
+                                    device::ConstTensor grad_output, State& state, Gradients gradients,
+                                    device::Arena& scratch) const {
+    const device::ArenaScope scope(scratch);
     branch_.backward_weight(pass, weights, input, grad_output, state, gradients, scratch);
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

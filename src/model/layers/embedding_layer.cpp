@@ -5,7 +5,7 @@
 #include "trireme/model/family.hpp"
 #include "trireme/model/tensor_group.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 enum : std::size_t { token_table, position_table, type_table };
@@ -40,20 +40,21 @@ std::vector<ParameterSpec> EmbeddingLayer::parameters() const {
     return specs;
 }
 
-Tensor EmbeddingLayer::forward(const Pass& pass, Weights weights, ConstTensor /*input*/, State& state,
-                               Arena& kept) const {
-    const Tensor partial = kept.tensor(pass.dtype, pass.batch.rows(), width_);
-    launch(pass.stream, Embedding{.tokens = pass.batch.tokens,
-                                  .positions = pass.batch.positions,
-                                  .token_table = weights[token_table],
-                                  .position_table = has_positions() ? weights[position_table] : ConstTensor{},
-                                  .types = has_types() ? pass.batch.types : ConstTensor{},
-                                  .type_table = has_types() ? weights[type_table] : ConstTensor{},
-                                  .output = partial,
-                                  .first_token = first_token_,
-                                  .vocabulary = vocabulary_});
-    const Tensor sum = sum_over_ranks(pass, partial);
-    Tensor output = sum;
+device::Tensor EmbeddingLayer::forward(const Pass& pass, Weights weights, device::ConstTensor /*input*/,
+                                       State& state, device::Arena& kept) const {
+    const device::Tensor partial = kept.tensor(pass.dtype, pass.batch.rows(), width_);
+    launch(pass.stream, kernels::Embedding{
+                            .tokens = pass.batch.tokens,
+                            .positions = pass.batch.positions,
+                            .token_table = weights[token_table],
+                            .position_table = has_positions() ? weights[position_table] : device::ConstTensor{},
+                            .types = has_types() ? pass.batch.types : device::ConstTensor{},
+                            .type_table = has_types() ? weights[type_table] : device::ConstTensor{},
+                            .output = partial,
+                            .first_token = first_token_,
+                            .vocabulary = vocabulary_});
+    const device::Tensor sum = sum_over_ranks(pass, partial);
+    device::Tensor output = sum;
     if (norm_) {
         state.sum = sum;
         output = kept.tensor(pass.dtype, sum.rows, width_);
@@ -63,31 +64,32 @@ Tensor EmbeddingLayer::forward(const Pass& pass, Weights weights, ConstTensor /*
     return output;
 }
 
-void EmbeddingLayer::backward_input(const Pass&, Weights, ConstTensor, ConstTensor, Tensor, State&,
-                                    Arena&) const {}
+void EmbeddingLayer::backward_input(const Pass&, Weights, device::ConstTensor, device::ConstTensor,
+                                    device::Tensor, State&, device::Arena&) const {}
 
-void EmbeddingLayer::backward_weight(const Pass& pass, Weights weights, ConstTensor /*input*/,
-                                     ConstTensor grad_output, State& state, Gradients gradients,
-                                     Arena& scratch) const {
-    const ArenaScope scope(scratch);
+void EmbeddingLayer::backward_weight(const Pass& pass, Weights weights, device::ConstTensor /*input*/,
+                                     device::ConstTensor grad_output, State& state, Gradients gradients,
+                                     device::Arena& scratch) const {
+    const device::ArenaScope scope(scratch);
     grad_output = drop_out_backward(pass, grad_output, dropout_at(pass, dropout_, 0, Site::embedding), scratch);
     if (norm_) {
-        const Tensor grad = scratch.tensor(pass.dtype, grad_output.rows, width_);
+        const device::Tensor grad = scratch.tensor(pass.dtype, grad_output.rows, width_);
         norm_->backward_weight(pass, state.sum, grad_output, state.norm, gradients.subspan(tables_.size()));
         norm_->backward_input(pass, weights.subspan(tables_.size()), state.sum, grad_output, {}, grad,
                               state.norm);
         grad_output = grad;
     }
     launch(pass.stream,
-           EmbeddingBackward{.tokens = pass.batch.tokens,
-                             .positions = pass.batch.positions,
-                             .grad_output = whole_rows(pass, grad_output, scratch),
-                             .grad_token_table = gradients[token_table],
-                             .grad_position_table = has_positions() ? gradients[position_table] : Tensor{},
-                             .types = has_types() ? pass.batch.types : ConstTensor{},
-                             .grad_type_table = has_types() ? gradients[type_table] : Tensor{},
-                             .first_token = first_token_,
-                             .vocabulary = vocabulary_});
+           kernels::EmbeddingBackward{
+               .tokens = pass.batch.tokens,
+               .positions = pass.batch.positions,
+               .grad_output = whole_rows(pass, grad_output, scratch),
+               .grad_token_table = gradients[token_table],
+               .grad_position_table = has_positions() ? gradients[position_table] : device::Tensor{},
+               .types = has_types() ? pass.batch.types : device::ConstTensor{},
+               .grad_type_table = has_types() ? gradients[type_table] : device::Tensor{},
+               .first_token = first_token_,
+               .vocabulary = vocabulary_});
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

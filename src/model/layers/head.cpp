@@ -13,17 +13,19 @@
 #include "trireme/model/family.hpp"
 #include "trireme/model/tensor_group.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 // Enough rows for an efficient matrix product at GPT-2's vocabulary, and still a small part of the activations.
 // GPUs, who have the 16 bits, want more: each tile adds to all of the weight's gradient.
-std::size_t tile_bytes(DType dtype) { return std::size_t{dtype == DType::bf16 ? 512U : 64U} << 20; }
+std::size_t tile_bytes(device::DType dtype) {
+    return std::size_t{dtype == device::DType::bf16 ? 512U : 64U} << 20;
+}
 
 // From one row of logits to the next. Tensor cores read 16 bytes at once, and 128 at best, which rows of a
 // vocabulary of 50,257 do not begin at.
-std::size_t logit_stride(DType dtype, std::size_t outputs) {
-    const std::size_t whole = dtype == DType::bf16 ? 64 : 1;
+std::size_t logit_stride(device::DType dtype, std::size_t outputs) {
+    const std::size_t whole = dtype == device::DType::bf16 ? 64 : 1;
     return (outputs + whole - 1) / whole * whole;
 }
 
@@ -66,9 +68,9 @@ std::size_t most_outputs_of(const ModelConfig& config, TensorPart part) {
 
 // What is left out is an absent tensor. A rank without own rows makes its part of the others' gradients.
 struct Head::Wanted {
-    Tensor grad_input = {};   // (own rows, width)
-    Tensor grad_weight = {};  // (own outputs, width)
-    Tensor grad_bias = {};    // (own outputs)
+    device::Tensor grad_input = {};   // (own rows, width)
+    device::Tensor grad_weight = {};  // (own outputs, width)
+    device::Tensor grad_bias = {};    // (own outputs)
     bool makes_grad_input = false;
     bool counts_loss = true;
     bool gives_choices = false;
@@ -77,15 +79,15 @@ struct Head::Wanted {
 };
 
 struct Head::Tile {
-    ConstTensor rows;     // (count) i32: where they lie among all, absent if those are all predicted
-    std::size_t begin;    // of the first one among the predicted rows
-    ConstTensor targets;  // (count) i32
-    Tensor hidden;        // (count, width): space for the rows where they lie apart
-    Tensor logits;        // (count, own outputs)
-    Tensor statistics;    // (ranks * count, logit_field::count): space, where outputs are shared
-    Tensor log_sums;      // (1, count): likewise
-    Tensor losses;        // (count)
-    Tensor choices;       // (count) i32
+    device::ConstTensor rows;     // (count) i32: where they lie among all, absent if those are all predicted
+    std::size_t begin;            // of the first one among the predicted rows
+    device::ConstTensor targets;  // (count) i32
+    device::Tensor hidden;        // (count, width): space for the rows where they lie apart
+    device::Tensor logits;        // (count, own outputs)
+    device::Tensor statistics;    // (ranks * count, logit_field::count): space, where outputs are shared
+    device::Tensor log_sums;      // (1, count): likewise
+    device::Tensor losses;        // (count)
+    device::Tensor choices;       // (count) i32
 };
 
 Head::Head(const ModelConfig& config, const TensorPart& part)
@@ -93,7 +95,7 @@ Head::Head(const ModelConfig& config, const TensorPart& part)
       bias_(bias_of(config)),
       width_(config.width),
       all_outputs_(weight_.rows),
-      outputs_(config.has_vocabulary_head() ? part.vocabulary(config) : Range{0, all_outputs_}),
+      outputs_(config.has_vocabulary_head() ? part.vocabulary(config) : layout::Range{0, all_outputs_}),
       most_outputs_(config.has_vocabulary_head() ? most_outputs_of(config, part) : all_outputs_),
       smooths_(config.task == Task::classify),
       is_shared_(config.has_vocabulary_head() && !part.is_whole()),
@@ -109,73 +111,80 @@ std::vector<ParameterSpec> Head::parameters() const {
     return specs;
 }
 
-std::size_t Head::most_tile_rows(DType dtype) const {
+std::size_t Head::most_tile_rows(device::DType dtype) const {
     return std::max<std::size_t>(1, tile_bytes(dtype) / (std::max(most_outputs_, width_) * bytes_of(dtype)));
 }
 
-std::size_t Head::tile_rows(DType dtype, std::size_t rows) const {
+std::size_t Head::tile_rows(device::DType dtype, std::size_t rows) const {
     const std::size_t most = most_tile_rows(dtype);
     const std::size_t tiles = std::max<std::size_t>(1, (rows + most - 1) / most);
     return (rows + tiles - 1) / tiles;
 }
 
-Tensor Head::forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept) const {
+device::Tensor Head::forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
+                             device::Arena& kept) const {
     state.loss = 0;
     if (!pass.is_training) for_each_tile(pass, weights, input, {.gives_choices = true}, state, kept);
     return {};
 }
 
-void Head::backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor /*grad_output*/,
-                          Tensor grad_input, State& state, Arena& kept) const {
+void Head::backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
+                          device::ConstTensor /*grad_output*/, device::Tensor grad_input, State& state,
+                          device::Arena& kept) const {
     for_each_tile(pass, weights, input, {.grad_input = grad_input, .makes_grad_input = true}, state, kept);
 }
 
-void Head::backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor /*grad_output*/,
-                           State& state, Gradients gradients, Arena& scratch) const {
-    for_each_tile(
-        pass, weights, input,
-        {.grad_weight = gradients[0], .grad_bias = bias_ ? gradients[1] : Tensor{}, .counts_loss = false},
-        state, scratch);
+void Head::backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
+                           device::ConstTensor /*grad_output*/, State& state, Gradients gradients,
+                           device::Arena& scratch) const {
+    for_each_tile(pass, weights, input,
+                  {.grad_weight = gradients[0],
+                   .grad_bias = bias_ ? gradients[1] : device::Tensor{},
+                   .counts_loss = false},
+                  state, scratch);
 }
 
-void Head::backward(const Pass& pass, Weights weights, ConstTensor input, Tensor grad_input, State& state,
-                    Gradients gradients, Arena& scratch) const {
+void Head::backward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor grad_input,
+                    State& state, Gradients gradients, device::Arena& scratch) const {
     for_each_tile(pass, weights, input,
                   {.grad_input = grad_input,
                    .grad_weight = gradients[0],
-                   .grad_bias = bias_ ? gradients[1] : Tensor{},
+                   .grad_bias = bias_ ? gradients[1] : device::Tensor{},
                    .makes_grad_input = true},
                   state, scratch);
 }
 
-void Head::for_each_tile(const Pass& pass, Weights weights, ConstTensor own_input, const Wanted& asked,
-                         State& state, Arena& scratch) const {
-    const ArenaScope scope(scratch);
-    const ConstTensor input = whole_rows(pass, own_input, scratch);
+void Head::for_each_tile(const Pass& pass, Weights weights, device::ConstTensor own_input, const Wanted& asked,
+                         State& state, device::Arena& scratch) const {
+    const device::ArenaScope scope(scratch);
+    const device::ConstTensor input = whole_rows(pass, own_input, scratch);
     Wanted wanted = asked;
     const bool is_cut = own_input.rows < input.rows;
     if (asked.makes_grad_input && is_cut) wanted.grad_input = scratch.tensor(pass.dtype, input.rows, width_);
-    const ConstTensor predicted = pass.batch.predicted;
+    const device::ConstTensor predicted = pass.batch.predicted;
     const std::size_t most = tile_rows(pass.dtype, predicted.columns);
     // As much as the tile of any smaller micro-batch, or of one with fewer predictions, may need, so that
     // memory follows the largest one.
     const std::size_t space = std::min(most_tile_rows(pass.dtype), input.rows);
-    const Tensor hidden = scratch.tensor(pass.dtype, space, width_);
-    const Tensor logits = scratch.tensor(pass.dtype, space, logit_stride(pass.dtype, outputs_.count))
-                              .column_range(0, outputs_.count);
+    const device::Tensor hidden = scratch.tensor(pass.dtype, space, width_);
+    const device::Tensor logits = scratch.tensor(pass.dtype, space, logit_stride(pass.dtype, outputs_.count))
+                                      .column_range(0, outputs_.count);
     const std::size_t sharers = is_shared_ ? static_cast<std::size_t>(pass.group->ranks.size()) : 0;
-    const Tensor statistics = scratch.tensor(DType::f64, sharers * space, logit_field::count);
-    const Tensor log_sums = scratch.tensor(DType::f64, 1, space);
-    const Tensor losses = scratch.tensor(DType::f64, 1, input.rows).column_range(0, predicted.columns);
-    const Tensor choices = scratch.tensor(DType::i32, 1, input.rows).column_range(0, predicted.columns);
+    const device::Tensor statistics =
+        scratch.tensor(device::DType::f64, sharers * space, kernels::logit_field::count);
+    const device::Tensor log_sums = scratch.tensor(device::DType::f64, 1, space);
+    const device::Tensor losses =
+        scratch.tensor(device::DType::f64, 1, input.rows).column_range(0, predicted.columns);
+    const device::Tensor choices =
+        scratch.tensor(device::DType::i32, 1, input.rows).column_range(0, predicted.columns);
     const bool is_everywhere = predicted.columns == input.rows;
     if (!is_everywhere && asked.makes_grad_input) {
-        launch(pass.stream, Fill{.output = wanted.grad_input, .value = 0});
+        launch(pass.stream, kernels::Fill{.output = wanted.grad_input, .value = 0});
     }
     for (std::size_t begin = 0; begin < predicted.columns; begin += most) {
         const std::size_t count = std::min(most, predicted.columns - begin);
         compute(pass, weights, input,
-                {.rows = is_everywhere ? ConstTensor{} : predicted.column_range(begin, count),
+                {.rows = is_everywhere ? device::ConstTensor{} : predicted.column_range(begin, count),
                  .begin = begin,
                  .targets = pass.batch.targets.column_range(begin, count),
                  .hidden = hidden.row_range(0, count),
@@ -183,31 +192,32 @@ void Head::for_each_tile(const Pass& pass, Weights weights, ConstTensor own_inpu
                  .statistics = statistics.row_range(0, sharers * count),
                  .log_sums = log_sums.column_range(0, count),
                  .losses = losses.column_range(begin, count),
-                 .choices = wanted.gives_choices ? choices.column_range(begin, count) : Tensor{}},
+                 .choices = wanted.gives_choices ? choices.column_range(begin, count) : device::Tensor{}},
                 wanted);
     }
     if (asked.makes_grad_input) give_own_rows(pass, wanted.grad_input, asked.grad_input);
-    if (wanted.counts_loss) state.loss = read_sum(pass.stream, losses);
-    if (wanted.gives_choices) state.choices = read_numbers(pass.stream, choices);
+    if (wanted.counts_loss) state.loss = kernels::read_sum(pass.stream, losses);
+    if (wanted.gives_choices) state.choices = kernels::read_numbers(pass.stream, choices);
 }
 
 // From the gradient of all rows, to which every rank has added its own outputs', to that of the own rows.
-void Head::give_own_rows(const Pass& pass, Tensor all, Tensor own) const {
-    const Tensor sum = is_shared_ ? sum_over_ranks(pass, all) : own_part(pass, all);
-    if (own.rows < all.rows) launch(pass.stream, Copy{.input = sum, .output = own});
+void Head::give_own_rows(const Pass& pass, device::Tensor all, device::Tensor own) const {
+    const device::Tensor sum = is_shared_ ? sum_over_ranks(pass, all) : own_part(pass, all);
+    if (own.rows < all.rows) launch(pass.stream, kernels::Copy{.input = sum, .output = own});
 }
 
-void Head::compute(const Pass& pass, Weights weights, ConstTensor input, const Tile& tile,
+void Head::compute(const Pass& pass, Weights weights, device::ConstTensor input, const Tile& tile,
                    const Wanted& wanted) const {
     const bool is_apart = tile.rows.is_present();
-    if (is_apart) launch(pass.stream, GatherRows{.input = input, .rows = tile.rows, .output = tile.hidden});
-    const ConstTensor hidden =
-        is_apart ? ConstTensor(tile.hidden) : input.row_range(tile.begin, tile.logits.rows);
-    launch(pass.stream, Linear{.input = hidden,
-                               .weight = weights[0],
-                               .bias = bias_ ? weights[1] : ConstTensor{},
-                               .output = tile.logits,
-                               .axes = WeightAxes::out_in});
+    if (is_apart)
+        launch(pass.stream, kernels::GatherRows{.input = input, .rows = tile.rows, .output = tile.hidden});
+    const device::ConstTensor hidden =
+        is_apart ? device::ConstTensor(tile.hidden) : input.row_range(tile.begin, tile.logits.rows);
+    launch(pass.stream, kernels::Linear{.input = hidden,
+                                        .weight = weights[0],
+                                        .bias = bias_ ? weights[1] : device::ConstTensor{},
+                                        .output = tile.logits,
+                                        .axes = kernels::WeightAxes::out_in});
     const double gradient_scale = wanted.has_gradients() ? pass.loss_scale : 0;
     if (is_shared_) {
         find_loss_of_shared(pass, tile, gradient_scale);
@@ -218,59 +228,61 @@ void Head::compute(const Pass& pass, Weights weights, ConstTensor input, const T
 }
 
 void Head::find_loss(const Pass& pass, const Tile& tile, double gradient_scale) const {
-    launch(pass.stream, CrossEntropy{.logits = tile.logits,
-                                     .targets = tile.targets,
-                                     .losses = tile.losses,
-                                     .choices = tile.choices,
-                                     .gradient_scale = gradient_scale,
-                                     .smoothing = smooths_ ? pass.label_smoothing : 0});
+    launch(pass.stream, kernels::CrossEntropy{.logits = tile.logits,
+                                              .targets = tile.targets,
+                                              .losses = tile.losses,
+                                              .choices = tile.choices,
+                                              .gradient_scale = gradient_scale,
+                                              .smoothing = smooths_ ? pass.label_smoothing : 0});
 }
 
 void Head::find_loss_of_shared(const Pass& pass, const Tile& tile, double gradient_scale) const {
     const std::size_t rows = tile.logits.rows;
     const auto ranks = static_cast<std::size_t>(pass.group->ranks.size());
     const auto own = static_cast<std::size_t>(pass.group->ranks.rank());
-    const Tensor& parts = tile.statistics;
-    launch(pass.stream, LogitStatistics{.logits = tile.logits,
-                                        .targets = tile.targets,
-                                        .statistics = parts.row_range(own * rows, rows),
-                                        .first_column = outputs_.begin});
-    gather_rows(pass.group->ranks, parts, cut_evenly(ranks * rows, ranks));
-    launch(pass.stream, MergeLogitStatistics{.parts = parts,
-                                             .targets = tile.targets,
-                                             .log_sums = tile.log_sums,
-                                             .losses = tile.losses,
-                                             .choices = tile.choices,
-                                             .columns = all_outputs_});
+    const device::Tensor& parts = tile.statistics;
+    launch(pass.stream, kernels::LogitStatistics{.logits = tile.logits,
+                                                 .targets = tile.targets,
+                                                 .statistics = parts.row_range(own * rows, rows),
+                                                 .first_column = outputs_.begin});
+    gather_rows(pass.group->ranks, parts, layout::cut_evenly(ranks * rows, ranks));
+    launch(pass.stream, kernels::MergeLogitStatistics{.parts = parts,
+                                                      .targets = tile.targets,
+                                                      .log_sums = tile.log_sums,
+                                                      .losses = tile.losses,
+                                                      .choices = tile.choices,
+                                                      .columns = all_outputs_});
     if (gradient_scale == 0) return;
-    launch(pass.stream, LogitGradients{.logits = tile.logits,
-                                       .targets = tile.targets,
-                                       .log_sums = tile.log_sums,
-                                       .first_column = outputs_.begin,
-                                       .columns = all_outputs_,
-                                       .gradient_scale = gradient_scale});
+    launch(pass.stream, kernels::LogitGradients{.logits = tile.logits,
+                                                .targets = tile.targets,
+                                                .log_sums = tile.log_sums,
+                                                .first_column = outputs_.begin,
+                                                .columns = all_outputs_,
+                                                .gradient_scale = gradient_scale});
 }
 
-void Head::add_gradients(const Pass& pass, Weights weights, ConstTensor hidden, const Tile& tile,
+void Head::add_gradients(const Pass& pass, Weights weights, device::ConstTensor hidden, const Tile& tile,
                          const Wanted& wanted) const {
     if (wanted.grad_weight.is_present() && (is_shared_ || is_first_)) {
-        launch(pass.stream, LinearBackwardWeight{.input = hidden,
-                                                 .grad_output = tile.logits,
-                                                 .grad_weight = wanted.grad_weight,
-                                                 .grad_bias = wanted.grad_bias,
-                                                 .axes = WeightAxes::out_in});
+        launch(pass.stream, kernels::LinearBackwardWeight{.input = hidden,
+                                                          .grad_output = tile.logits,
+                                                          .grad_weight = wanted.grad_weight,
+                                                          .grad_bias = wanted.grad_bias,
+                                                          .axes = kernels::WeightAxes::out_in});
     }
     if (!wanted.makes_grad_input) return;
     // Rows that lie apart are not read any more: their gradients take their place.
     const bool is_apart = tile.rows.is_present();
-    const Tensor grad = is_apart ? tile.hidden : wanted.grad_input.row_range(tile.begin, tile.logits.rows);
-    launch(
-        pass.stream,
-        LinearBackwardInput{
-            .grad_output = tile.logits, .weight = weights[0], .grad_input = grad, .axes = WeightAxes::out_in});
+    const device::Tensor grad =
+        is_apart ? tile.hidden : wanted.grad_input.row_range(tile.begin, tile.logits.rows);
+    launch(pass.stream, kernels::LinearBackwardInput{.grad_output = tile.logits,
+                                                     .weight = weights[0],
+                                                     .grad_input = grad,
+                                                     .axes = kernels::WeightAxes::out_in});
     if (is_apart) {
-        launch(pass.stream, ScatterRows{.input = grad, .rows = tile.rows, .output = wanted.grad_input});
+        launch(pass.stream,
+               kernels::ScatterRows{.input = grad, .rows = tile.rows, .output = wanted.grad_input});
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

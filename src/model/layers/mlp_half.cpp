@@ -2,7 +2,7 @@
 
 #include "trireme/model/family.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 BranchParts mlp_parts(const ModelConfig& config, const TensorPart& part) {
@@ -24,34 +24,35 @@ MlpHalf::MlpHalf(const ModelConfig& config, const TensorPart& part, std::size_t 
       is_gated_(traits_of(config.family).block.mlp_in.size() == 2),
       activation_(config.activation) {}
 
-void MlpHalf::activate(const Pass& pass, ConstTensor inner, Tensor result) const {
+void MlpHalf::activate(const Pass& pass, device::ConstTensor inner, device::Tensor result) const {
     if (is_gated_) {
-        launch(pass.stream, SiluGate{.gate = inner.column_range(0, mlp_width_),
-                                     .up = inner.column_range(mlp_width_, mlp_width_),
-                                     .output = result});
+        launch(pass.stream, kernels::SiluGate{.gate = inner.column_range(0, mlp_width_),
+                                              .up = inner.column_range(mlp_width_, mlp_width_),
+                                              .output = result});
     } else {
-        launch(pass.stream, Activation{.input = inner, .output = result, .kind = activation_});
+        launch(pass.stream, kernels::Activation{.input = inner, .output = result, .kind = activation_});
     }
 }
 
-void MlpHalf::deactivate(const Pass& pass, ConstTensor grad_result, State& state) const {
+void MlpHalf::deactivate(const Pass& pass, device::ConstTensor grad_result, State& state) const {
     if (is_gated_) {
-        launch(pass.stream, SiluGateBackward{.gate = state.inner.column_range(0, mlp_width_),
-                                             .up = state.inner.column_range(mlp_width_, mlp_width_),
-                                             .grad_output = grad_result,
-                                             .grad_gate = state.grad_inner.column_range(0, mlp_width_),
-                                             .grad_up = state.grad_inner.column_range(mlp_width_, mlp_width_)});
+        launch(pass.stream,
+               kernels::SiluGateBackward{.gate = state.inner.column_range(0, mlp_width_),
+                                         .up = state.inner.column_range(mlp_width_, mlp_width_),
+                                         .grad_output = grad_result,
+                                         .grad_gate = state.grad_inner.column_range(0, mlp_width_),
+                                         .grad_up = state.grad_inner.column_range(mlp_width_, mlp_width_)});
     } else {
-        launch(pass.stream, ActivationBackward{.input = state.inner,
-                                               .grad_output = grad_result,
-                                               .grad_input = state.grad_inner,
-                                               .kind = activation_});
+        launch(pass.stream, kernels::ActivationBackward{.input = state.inner,
+                                                        .grad_output = grad_result,
+                                                        .grad_input = state.grad_inner,
+                                                        .kind = activation_});
     }
 }
 
-Tensor MlpHalf::forward(const Pass& pass, Weights weights, ConstTensor input, State& state, Arena& kept,
-                        const NextNorm* next_norm) const {
-    const ArenaScope scope(pass.scratch);
+device::Tensor MlpHalf::forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
+                                device::Arena& kept, const NextNorm* next_norm) const {
+    const device::ArenaScope scope(pass.scratch);
     state.result = (pass.keeps_little ? pass.scratch : kept).tensor(pass.dtype, pass.batch.rows(), mlp_width_);
     // Where it is made again, from rounded numbers, it is made so at first as well.
     if (!is_gated_ && !pass.keeps_little && branch_.joins_when_opened(pass, activation_)) {
@@ -63,11 +64,12 @@ Tensor MlpHalf::forward(const Pass& pass, Weights weights, ConstTensor input, St
     return branch_.close(pass, weights, input, state, kept, next_norm);
 }
 
-void MlpHalf::backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                             Tensor grad_input, State& state, Arena& kept) const {
+void MlpHalf::backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
+                             device::ConstTensor grad_output, device::Tensor grad_input, State& state,
+                             device::Arena& kept) const {
     state.grad_inner = kept.tensor(pass.dtype, pass.batch.rows(), branch_.inner_width());
     // Without a gate the activation's gradient takes the place of what it is made from.
-    const Tensor grad_result =
+    const device::Tensor grad_result =
         is_gated_ ? kept.tensor(pass.dtype, pass.batch.rows(), mlp_width_) : state.grad_inner;
     if (!is_gated_ && branch_.joins_when_closed_backward(pass, activation_)) {
         branch_.backward_close(pass, weights, grad_output, grad_result, state, kept,
@@ -79,9 +81,10 @@ void MlpHalf::backward_input(const Pass& pass, Weights weights, ConstTensor inpu
     branch_.backward_open(pass, weights, input, grad_input, state, kept);
 }
 
-void MlpHalf::backward_weight(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                              State& state, Gradients gradients, Arena& scratch) const {
-    const ArenaScope scope(scratch);
+void MlpHalf::backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
+                              device::ConstTensor grad_output, State& state, Gradients gradients,
+                              device::Arena& scratch) const {
+    const device::ArenaScope scope(scratch);
     if (pass.keeps_little) {
         state.result = scratch.tensor(pass.dtype, pass.batch.rows(), mlp_width_);
         activate(pass, state.inner, state.result);
@@ -89,4 +92,4 @@ void MlpHalf::backward_weight(const Pass& pass, Weights weights, ConstTensor inp
     branch_.backward_weight(pass, weights, input, grad_output, state, gradients, scratch);
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -7,14 +7,14 @@
 
 #include "trireme/model/family.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 namespace {
 
 // Builds the layers in a range, and counts the others.
 class LayerList {
 public:
-    explicit LayerList(Range wanted) : wanted_(wanted) {}
+    explicit LayerList(layout::Range wanted) : wanted_(wanted) {}
 
     template <class L, class... Arguments>
     void add(const Arguments&... arguments) {
@@ -25,7 +25,7 @@ public:
     std::vector<Layer> take() { return std::move(layers_); }
 
 private:
-    Range wanted_;
+    layout::Range wanted_;
     std::size_t next_ = 0;
     std::vector<Layer> layers_;
 };
@@ -36,7 +36,7 @@ std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& par
     return build_layers(config, part, {0, std::numeric_limits<std::size_t>::max()});
 }
 
-std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part, Range wanted) {
+std::vector<Layer> build_layers(const ModelConfig& config, const TensorPart& part, layout::Range wanted) {
     const FamilyTraits& traits = traits_of(config.family);
     LayerList list(wanted);
     if (config.reads_images()) {
@@ -124,4 +124,4 @@ std::size_t parameter_count(const ModelConfig& config) {
     return sum;
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

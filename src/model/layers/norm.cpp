@@ -4,7 +4,7 @@
 #include "trireme/model/family.hpp"
 #include "trireme/model/tensor_group.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 enum : std::size_t { gain, bias };
@@ -23,88 +23,90 @@ std::vector<ParameterSpec> Norm::parameters() const {
     return specs;
 }
 
-void Norm::forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output, State& state,
-                   Arena& kept, const ResidualAdd& sum) const {
-    const ResidualAdd joined = joins_sum(pass.stream) ? sum : ResidualAdd{};
+void Norm::forward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
+                   State& state, device::Arena& kept, const kernels::ResidualAdd& sum) const {
+    const kernels::ResidualAdd joined = kernels::joins_sum(pass.stream) ? sum : kernels::ResidualAdd{};
     if (sum.is_present() && !joined.is_present()) launch(pass.stream, sum);
     state.inv_scale = kept.tensor(wide_of(pass.dtype), 1, input.rows);
     if (is_rms_) {
-        launch(pass.stream, RmsNorm{.input = input,
-                                    .gain = weights[gain],
-                                    .output = output,
-                                    .inv_rms = state.inv_scale,
-                                    .epsilon = epsilon_,
-                                    .sum = joined});
+        launch(pass.stream, kernels::RmsNorm{.input = input,
+                                             .gain = weights[gain],
+                                             .output = output,
+                                             .inv_rms = state.inv_scale,
+                                             .epsilon = epsilon_,
+                                             .sum = joined});
         return;
     }
     state.mean = kept.tensor(wide_of(pass.dtype), 1, input.rows);
-    launch(pass.stream, LayerNorm{.input = input,
-                                  .gain = weights[gain],
-                                  .bias = weights[bias],
-                                  .output = output,
-                                  .mean = state.mean,
-                                  .inv_std = state.inv_scale,
-                                  .epsilon = epsilon_,
-                                  .sum = joined});
+    launch(pass.stream, kernels::LayerNorm{.input = input,
+                                           .gain = weights[gain],
+                                           .bias = weights[bias],
+                                           .output = output,
+                                           .mean = state.mean,
+                                           .inv_std = state.inv_scale,
+                                           .epsilon = epsilon_,
+                                           .sum = joined});
 }
 
-void Norm::backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                          ConstTensor residual, Tensor grad_input, const State& state) const {
+void Norm::backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
+                          device::ConstTensor grad_output, device::ConstTensor residual,
+                          device::Tensor grad_input, const State& state) const {
     if (is_rms_) {
-        launch(pass.stream, RmsNormBackwardInput{.input = input,
-                                                 .gain = weights[gain],
-                                                 .inv_rms = state.inv_scale,
-                                                 .grad_output = grad_output,
-                                                 .residual = residual,
-                                                 .grad_input = grad_input});
+        launch(pass.stream, kernels::RmsNormBackwardInput{.input = input,
+                                                          .gain = weights[gain],
+                                                          .inv_rms = state.inv_scale,
+                                                          .grad_output = grad_output,
+                                                          .residual = residual,
+                                                          .grad_input = grad_input});
         return;
     }
-    launch(pass.stream, LayerNormBackwardInput{.input = input,
-                                               .gain = weights[gain],
-                                               .mean = state.mean,
-                                               .inv_std = state.inv_scale,
-                                               .grad_output = grad_output,
-                                               .residual = residual,
-                                               .grad_input = grad_input});
+    launch(pass.stream, kernels::LayerNormBackwardInput{.input = input,
+                                                        .gain = weights[gain],
+                                                        .mean = state.mean,
+                                                        .inv_std = state.inv_scale,
+                                                        .grad_output = grad_output,
+                                                        .residual = residual,
+                                                        .grad_input = grad_input});
 }
 
-void Norm::backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output, const State& state,
-                           Gradients gradients) const {
+void Norm::backward_weight(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
+                           const State& state, Gradients gradients) const {
     if (!counts_what_all_hold(pass)) return;
     if (is_rms_) {
-        launch(pass.stream, RmsNormBackwardWeight{.input = input,
-                                                  .inv_rms = state.inv_scale,
-                                                  .grad_output = grad_output,
-                                                  .grad_gain = gradients[gain]});
+        launch(pass.stream, kernels::RmsNormBackwardWeight{.input = input,
+                                                           .inv_rms = state.inv_scale,
+                                                           .grad_output = grad_output,
+                                                           .grad_gain = gradients[gain]});
         return;
     }
-    launch(pass.stream, LayerNormBackwardWeight{.input = input,
-                                                .mean = state.mean,
-                                                .inv_std = state.inv_scale,
-                                                .grad_output = grad_output,
-                                                .grad_gain = gradients[gain],
-                                                .grad_bias = gradients[bias]});
+    launch(pass.stream, kernels::LayerNormBackwardWeight{.input = input,
+                                                         .mean = state.mean,
+                                                         .inv_std = state.inv_scale,
+                                                         .grad_output = grad_output,
+                                                         .grad_gain = gradients[gain],
+                                                         .grad_bias = gradients[bias]});
 }
 
 FinalNorm::FinalNorm(const ModelConfig& config)
     : width_(config.width), norm_(config, std::string(traits_of(config.family).final_norm)) {}
 
-Tensor FinalNorm::forward(const Pass& pass, Weights weights, ConstTensor input, State& state,
-                          Arena& kept) const {
-    const Tensor output = kept.tensor(pass.dtype, input.rows, width_);
+device::Tensor FinalNorm::forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
+                                  device::Arena& kept) const {
+    const device::Tensor output = kept.tensor(pass.dtype, input.rows, width_);
     norm_.forward(pass, weights, input, output, state, kept);
     return output;
 }
 
-void FinalNorm::backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor grad_output,
-                               Tensor grad_input, State& state, Arena& /*kept*/) const {
+void FinalNorm::backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
+                               device::ConstTensor grad_output, device::Tensor grad_input, State& state,
+                               device::Arena& /*kept*/) const {
     norm_.backward_input(pass, weights, input, grad_output, {}, grad_input, state);
 }
 
-void FinalNorm::backward_weight(const Pass& pass, Weights /*weights*/, ConstTensor input,
-                                ConstTensor grad_output, State& state, Gradients gradients,
-                                Arena& /*scratch*/) const {
+void FinalNorm::backward_weight(const Pass& pass, Weights /*weights*/, device::ConstTensor input,
+                                device::ConstTensor grad_output, State& state, Gradients gradients,
+                                device::Arena& /*scratch*/) const {
     norm_.backward_weight(pass, input, grad_output, state, gradients);
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

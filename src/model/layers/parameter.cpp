@@ -2,30 +2,31 @@
 
 #include "trireme/kernels/fill.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 constexpr std::size_t cache_line = 64;
 
-std::size_t padded_bytes(const ParameterSpec& spec, DType dtype) {
+std::size_t padded_bytes(const ParameterSpec& spec, device::DType dtype) {
     return (spec.size() * bytes_of(dtype) + cache_line - 1) / cache_line * cache_line;
 }
 
-std::size_t total_bytes(const std::vector<ParameterSpec>& specs, DType dtype) {
+std::size_t total_bytes(const std::vector<ParameterSpec>& specs, device::DType dtype) {
     std::size_t sum = 0;
     for (const ParameterSpec& spec : specs) sum += padded_bytes(spec, dtype);
     return sum;
 }
 
-void fill_normal(Stream& stream, const ParameterSpec& spec, Tensor values, RandomKey key) {
-    for (const Placement& placement : spec.placements) {
-        const Box& box = placement.box;
-        launch(stream, FillNormal{.output = values.row_range(placement.row, box.rows.count)
-                                                .column_range(placement.column, box.columns.count),
-                                  .key = key,
-                                  .deviation = spec.deviation,
-                                  .first_element = box.rows.begin * spec.all_columns + box.columns.begin,
-                                  .global_columns = spec.all_columns});
+void fill_normal(device::Stream& stream, const ParameterSpec& spec, device::Tensor values, RandomKey key) {
+    for (const layout::Placement& placement : spec.placements) {
+        const layout::Box& box = placement.box;
+        launch(stream,
+               kernels::FillNormal{.output = values.row_range(placement.row, box.rows.count)
+                                                 .column_range(placement.column, box.columns.count),
+                                   .key = key,
+                                   .deviation = spec.deviation,
+                                   .first_element = box.rows.begin * spec.all_columns + box.columns.begin,
+                                   .global_columns = spec.all_columns});
     }
 }
 
@@ -52,7 +53,8 @@ ParameterSpec matrix_spec(std::string name, std::size_t rows, std::size_t column
             .decays = true};
 }
 
-ParameterTensors::ParameterTensors(const std::vector<ParameterSpec>& specs, DType dtype, Place place)
+ParameterTensors::ParameterTensors(const std::vector<ParameterSpec>& specs, device::DType dtype,
+                                   device::Place place)
     : buffer_(total_bytes(specs, dtype), place), dtype_(dtype) {
     tensors_.reserve(specs.size());
     std::size_t offset = 0;
@@ -62,12 +64,12 @@ ParameterTensors::ParameterTensors(const std::vector<ParameterSpec>& specs, DTyp
     }
 }
 
-Tensor ParameterTensors::all() const {
+device::Tensor ParameterTensors::all() const {
     const std::size_t elements = buffer_.bytes() / bytes_of(dtype_);
     return {buffer_.data(), dtype_, 1, elements, elements, buffer_.place()};
 }
 
-void initialise(Stream& stream, const std::vector<ParameterSpec>& specs, const ParameterTensors& values,
+void initialise(device::Stream& stream, const std::vector<ParameterSpec>& specs, const ParameterTensors& values,
                 std::uint64_t seed) {
     for (std::size_t i = 0; i < specs.size(); ++i) {
         const ParameterSpec& spec = specs[i];
@@ -76,13 +78,13 @@ void initialise(Stream& stream, const std::vector<ParameterSpec>& specs, const P
                 fill_normal(stream, spec, values[i], RandomKey{seed}.then(spec.name));
                 break;
             case Init::zeros:
-                launch(stream, Fill{.output = values[i], .value = 0});
+                launch(stream, kernels::Fill{.output = values[i], .value = 0});
                 break;
             case Init::ones:
-                launch(stream, Fill{.output = values[i], .value = 1});
+                launch(stream, kernels::Fill{.output = values[i], .value = 1});
                 break;
         }
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

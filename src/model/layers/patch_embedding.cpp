@@ -7,7 +7,7 @@
 #include "trireme/model/family.hpp"
 #include "trireme/model/tensor_group.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 enum : std::size_t { class_token, place_table, patch_weight, patch_bias };
@@ -36,50 +36,50 @@ std::vector<ParameterSpec> PatchEmbedding::parameters() const {
             vector_spec(projection + "bias", width_, Init::zeros)};
 }
 
-Tensor PatchEmbedding::forward(const Pass& pass, Weights weights, ConstTensor /*input*/, State& state,
-                               Arena& kept) const {
+device::Tensor PatchEmbedding::forward(const Pass& pass, Weights weights, device::ConstTensor /*input*/,
+                                       State& state, device::Arena& kept) const {
     state.pixels = pass.batch.pixels;
     if (pass.dtype != state.pixels.dtype) {
-        const Tensor copy = kept.tensor(pass.dtype, state.pixels.rows, state.pixels.columns);
-        launch(pass.stream, Copy{.input = state.pixels, .output = copy});
+        const device::Tensor copy = kept.tensor(pass.dtype, state.pixels.rows, state.pixels.columns);
+        launch(pass.stream, kernels::Copy{.input = state.pixels, .output = copy});
         state.pixels = copy;
     }
-    const Tensor output = kept.tensor(pass.dtype, pass.batch.rows(), width_);
-    const Tensor patches = kept.tensor(pass.dtype, state.pixels.rows, width_);
-    launch(pass.stream, Linear{.input = state.pixels,
-                               .weight = weights[patch_weight],
-                               .bias = weights[patch_bias],
-                               .output = patches,
-                               .axes = WeightAxes::out_in});
-    launch(pass.stream, ImageRows{.patches = patches,
-                                  .class_token = weights[class_token],
-                                  .place_table = weights[place_table],
-                                  .output = output});
+    const device::Tensor output = kept.tensor(pass.dtype, pass.batch.rows(), width_);
+    const device::Tensor patches = kept.tensor(pass.dtype, state.pixels.rows, width_);
+    launch(pass.stream, kernels::Linear{.input = state.pixels,
+                                        .weight = weights[patch_weight],
+                                        .bias = weights[patch_bias],
+                                        .output = patches,
+                                        .axes = kernels::WeightAxes::out_in});
+    launch(pass.stream, kernels::ImageRows{.patches = patches,
+                                           .class_token = weights[class_token],
+                                           .place_table = weights[place_table],
+                                           .output = output});
     drop_out(pass, output, dropout_of_all_rows(pass, dropout_, 0, Site::embedding));
     return own_part(pass, output);
 }
 
-void PatchEmbedding::backward_input(const Pass&, Weights, ConstTensor, ConstTensor, Tensor, State&,
-                                    Arena&) const {}
+void PatchEmbedding::backward_input(const Pass&, Weights, device::ConstTensor, device::ConstTensor,
+                                    device::Tensor, State&, device::Arena&) const {}
 
-void PatchEmbedding::backward_weight(const Pass& pass, Weights /*weights*/, ConstTensor /*input*/,
-                                     ConstTensor grad_output, State& state, Gradients gradients,
-                                     Arena& scratch) const {
-    const ArenaScope scope(scratch);
+void PatchEmbedding::backward_weight(const Pass& pass, Weights /*weights*/, device::ConstTensor /*input*/,
+                                     device::ConstTensor grad_output, State& state, Gradients gradients,
+                                     device::Arena& scratch) const {
+    const device::ArenaScope scope(scratch);
     grad_output = whole_rows(
         pass, drop_out_backward(pass, grad_output, dropout_at(pass, dropout_, 0, Site::embedding), scratch),
         scratch);
     if (!is_first_) return;
-    const Tensor grad_patches = scratch.tensor(pass.dtype, state.pixels.rows, width_);
-    launch(pass.stream, ImageRowsBackward{.grad_output = grad_output,
-                                          .grad_patches = grad_patches,
-                                          .grad_class_token = gradients[class_token],
-                                          .grad_place_table = gradients[place_table]});
-    launch(pass.stream, LinearBackwardWeight{.input = state.pixels,
-                                             .grad_output = grad_patches,
-                                             .grad_weight = gradients[patch_weight],
-                                             .grad_bias = gradients[patch_bias],
-                                             .axes = WeightAxes::out_in});
+    const device::Tensor grad_patches = scratch.tensor(pass.dtype, state.pixels.rows, width_);
+    launch(pass.stream, kernels::ImageRowsBackward{.grad_output = grad_output,
+                                                   .grad_patches = grad_patches,
+                                                   .grad_class_token = gradients[class_token],
+                                                   .grad_place_table = gradients[place_table]});
+    launch(pass.stream, kernels::LinearBackwardWeight{.input = state.pixels,
+                                                      .grad_output = grad_patches,
+                                                      .grad_weight = gradients[patch_weight],
+                                                      .grad_bias = gradients[patch_bias],
+                                                      .axes = kernels::WeightAxes::out_in});
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -3,7 +3,7 @@
 #include "model/layers/product_work.hpp"
 #include "trireme/model/family.hpp"
 
-namespace trireme {
+namespace trireme::model {
 Projection::Projection(const ModelConfig& config, Channels input, std::vector<Part> parts, double deviation,
                        bool has_bias)
     : input_(std::move(input)),
@@ -21,7 +21,7 @@ std::size_t Projection::output_width() const {
 std::vector<ParameterSpec> Projection::parameters() const {
     std::vector<ParameterSpec> specs;
     for (const Part& part : parts_) {
-        const bool is_in_out = axes_ == WeightAxes::in_out;
+        const bool is_in_out = axes_ == kernels::WeightAxes::in_out;
         const Channels& rows = is_in_out ? input_ : part.output;
         const Channels& columns = is_in_out ? part.output : input_;
         specs.push_back(
@@ -40,21 +40,22 @@ ProjectionShape Projection::shape(const ProjectionPlace& place) const {
     return shape;
 }
 
-bool Projection::joins(const Pass& pass, ActivationKind activation) const {
+bool Projection::joins(const Pass& pass, kernels::ActivationKind activation) const {
     return joins_activation(pass.stream, pass.dtype, activation);
 }
 
-Linear Projection::forward_matmul(const Matrix& matrix, Weights weights, ConstTensor input,
-                                  Tensor output) const {
+kernels::Linear Projection::forward_matmul(const Matrix& matrix, Weights weights, device::ConstTensor input,
+                                           device::Tensor output) const {
     return {.input = input,
             .weight = weights[matrix.parameter],
-            .bias = has_bias_ ? weights[matrix.parameter + 1] : ConstTensor{},
+            .bias = has_bias_ ? weights[matrix.parameter + 1] : device::ConstTensor{},
             .output = output.column_range(matrix.first, matrix.count),
             .axes = axes_};
 }
 
-LinearBackwardInput Projection::input_matmul(const Matrix& matrix, Weights weights, ConstTensor grad_output,
-                                             Tensor grad_input) const {
+kernels::LinearBackwardInput Projection::input_matmul(const Matrix& matrix, Weights weights,
+                                                      device::ConstTensor grad_output,
+                                                      device::Tensor grad_input) const {
     return {.grad_output = grad_output.column_range(matrix.first, matrix.count),
             .weight = weights[matrix.parameter],
             .grad_input = grad_input,
@@ -62,41 +63,43 @@ LinearBackwardInput Projection::input_matmul(const Matrix& matrix, Weights weigh
             .accumulate = matrix.first > 0};
 }
 
-LinearBackwardWeight Projection::weight_matmul(const Matrix& matrix, ConstTensor input, ConstTensor grad_output,
-                                               Gradients gradients) const {
+kernels::LinearBackwardWeight Projection::weight_matmul(const Matrix& matrix, device::ConstTensor input,
+                                                        device::ConstTensor grad_output,
+                                                        Gradients gradients) const {
     return {.input = input,
             .grad_output = grad_output.column_range(matrix.first, matrix.count),
             .grad_weight = gradients[matrix.parameter],
-            .grad_bias = has_bias_ ? gradients[matrix.parameter + 1] : Tensor{},
+            .grad_bias = has_bias_ ? gradients[matrix.parameter + 1] : device::Tensor{},
             .axes = axes_};
 }
 
-void Projection::forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output,
-                         GuestStates& /*states*/, Arena& /*kept*/, const JoinedActivation& activation) const {
+void Projection::forward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
+                         GuestStates& /*states*/, device::Arena& /*kept*/,
+                         const JoinedActivation& activation) const {
     for_each_matrix([&](const Matrix& matrix) {
-        Linear matmul = forward_matmul(matrix, weights, input, output);
+        kernels::Linear matmul = forward_matmul(matrix, weights, input, output);
         matmul.activated = activation.tensor;
         matmul.activation = activation.kind;
         multiply(pass.stream, matmul, 1);
     });
 }
 
-void Projection::backward_input(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_input,
-                                GuestStates& /*states*/, Arena& /*kept*/,
+void Projection::backward_input(const Pass& pass, Weights weights, device::ConstTensor grad_output,
+                                device::Tensor grad_input, GuestStates& /*states*/, device::Arena& /*kept*/,
                                 const JoinedActivation& activation) const {
     for_each_matrix([&](const Matrix& matrix) {
-        LinearBackwardInput matmul = input_matmul(matrix, weights, grad_output, grad_input);
+        kernels::LinearBackwardInput matmul = input_matmul(matrix, weights, grad_output, grad_input);
         matmul.activated_from = activation.tensor;
         matmul.activation = activation.kind;
         multiply(pass.stream, matmul, 1);
     });
 }
 
-void Projection::backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output,
+void Projection::backward_weight(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
                                  const GuestStates& /*states*/, Gradients gradients) const {
     for_each_matrix([&](const Matrix& matrix) {
         multiply(pass.stream, weight_matmul(matrix, input, grad_output, gradients), 1);
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -9,7 +9,7 @@
 #include "trireme/model/family.hpp"
 #include "trireme/model/tensor_group.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 std::string block_prefix(const ModelConfig& config, std::size_t block) {
@@ -23,11 +23,12 @@ std::vector<Projection::Part> in_block(const std::string& prefix, std::vector<Pr
 
 // Of the first matrix, and of the last one.
 ProjectionPlace first_place(std::size_t block, Site site) {
-    return {block, site == Site::attention_residual ? Product::attention_in : Product::mlp_in};
+    return {block, site == Site::attention_residual ? layout::Product::attention_in : layout::Product::mlp_in};
 }
 
 ProjectionPlace last_place(std::size_t block, Site site) {
-    return {block, site == Site::attention_residual ? Product::attention_out : Product::mlp_out};
+    return {block,
+            site == Site::attention_residual ? layout::Product::attention_out : layout::Product::mlp_out};
 }
 
 // Name for the check of values: the norm belongs to the next layer, "transformer.h.1.ln_1".
@@ -77,12 +78,13 @@ std::vector<ProjectionShape> ResidualBranch::projections() const {
     return {first_->shape(first_place(block_, site_)), last_->shape(last_place(block_, site_))};
 }
 
-void ResidualBranch::open(const Pass& pass, Weights weights, ConstTensor input, BranchState& state, Arena& kept,
-                          const JoinedActivation& activation) const {
+void ResidualBranch::open(const Pass& pass, Weights weights, device::ConstTensor input, BranchState& state,
+                          device::Arena& kept, const JoinedActivation& activation) const {
     const bool is_normed = std::exchange(state.is_normed, false);
-    ConstTensor read = is_normed ? state.normed : input;
+    device::ConstTensor read = is_normed ? state.normed : input;
     if (!is_norm_behind_ && !is_normed) {
-        const Tensor normed = (pass.keeps_little ? pass.scratch : kept).tensor(pass.dtype, input.rows, width_);
+        const device::Tensor normed =
+            (pass.keeps_little ? pass.scratch : kept).tensor(pass.dtype, input.rows, width_);
         norm_.forward(pass, norm_part(weights), input, normed, state.norm, kept);
         if (!pass.keeps_little) state.normed = normed;
         read = normed;
@@ -92,20 +94,20 @@ void ResidualBranch::open(const Pass& pass, Weights weights, ConstTensor input, 
                     state.first_guests, kept, activation);
 }
 
-Tensor ResidualBranch::close(const Pass& pass, Weights weights, ConstTensor input, BranchState& state,
-                             Arena& kept, const NextNorm* next_norm) const {
+device::Tensor ResidualBranch::close(const Pass& pass, Weights weights, device::ConstTensor input,
+                                     BranchState& state, device::Arena& kept, const NextNorm* next_norm) const {
     const bool is_cut = input.rows < pass.batch.rows();
-    const Tensor partial = (is_cut ? pass.scratch : kept).tensor(pass.dtype, pass.batch.rows(), width_);
+    const device::Tensor partial = (is_cut ? pass.scratch : kept).tensor(pass.dtype, pass.batch.rows(), width_);
     last_->forward(pass, last_part(weights), state.result, partial, state.last_guests, kept);
-    const Tensor projected = sum_over_ranks(pass, partial);
-    const Tensor sum = is_cut ? kept.tensor(pass.dtype, input.rows, width_) : projected;
-    const ResidualAdd addition{.residual = input,
-                               .input = projected,
-                               .output = sum,
-                               .dropout = dropout_at(pass, dropout_, block_, site_)};
+    const device::Tensor projected = sum_over_ranks(pass, partial);
+    const device::Tensor sum = is_cut ? kept.tensor(pass.dtype, input.rows, width_) : projected;
+    const kernels::ResidualAdd addition{.residual = input,
+                                        .input = projected,
+                                        .output = sum,
+                                        .dropout = dropout_at(pass, dropout_, block_, site_)};
     if (is_norm_behind_) {
         state.sum = sum;
-        const Tensor output = kept.tensor(pass.dtype, input.rows, width_);
+        const device::Tensor output = kept.tensor(pass.dtype, input.rows, width_);
         norm_.forward(pass, norm_part(weights), sum, output, state.norm, kept, addition);
         return output;
     }
@@ -117,14 +119,14 @@ Tensor ResidualBranch::close(const Pass& pass, Weights weights, ConstTensor inpu
     return sum;
 }
 
-void ResidualBranch::make_next_norm(const Pass& pass, const NextNorm& next, const ResidualAdd& sum,
-                                    Arena& kept) const {
+void ResidualBranch::make_next_norm(const Pass& pass, const NextNorm& next, const kernels::ResidualAdd& sum,
+                                    device::Arena& kept) const {
     const auto& [norm, weights, state, normed, is_normed] = next;
     normed = kept.tensor(pass.dtype, sum.output.rows, width_);
-    const bool joins = joins_sum(pass.stream);
+    const bool joins = kernels::joins_sum(pass.stream);
     if (!joins) launch(pass.stream, sum);
     name_norm(pass, norm);
-    norm.forward(pass, weights, sum.output, normed, state, kept, joins ? sum : ResidualAdd{});
+    norm.forward(pass, weights, sum.output, normed, state, kept, joins ? sum : kernels::ResidualAdd{});
     is_normed = true;
 }
 
@@ -138,31 +140,31 @@ std::optional<NextNorm> ResidualBranch::norm_of_input(const Pass& pass, Weights 
                     .is_normed = state.is_normed};
 }
 
-void ResidualBranch::backward_close(const Pass& pass, Weights weights, ConstTensor grad_output,
-                                    Tensor grad_result, BranchState& state, Arena& kept,
+void ResidualBranch::backward_close(const Pass& pass, Weights weights, device::ConstTensor grad_output,
+                                    device::Tensor grad_result, BranchState& state, device::Arena& kept,
                                     const JoinedActivation& activation) const {
     state.grad_sum = grad_output;
     if (is_norm_behind_) {
-        const Tensor grad_sum = kept.tensor(pass.dtype, grad_output.rows, width_);
+        const device::Tensor grad_sum = kept.tensor(pass.dtype, grad_output.rows, width_);
         norm_.backward_input(pass, norm_part(weights), state.sum, grad_output, {}, grad_sum, state.norm);
         state.grad_sum = grad_sum;
     }
-    const ConstTensor grad_projection =
+    const device::ConstTensor grad_projection =
         drop_out_backward(pass, state.grad_sum, dropout_at(pass, dropout_, block_, site_), kept);
     state.grad_projection = whole_rows(pass, grad_projection, kept);
     last_->backward_input(pass, last_part(weights), state.grad_projection, grad_result, state.last_guests, kept,
                           activation);
 }
 
-void ResidualBranch::backward_open(const Pass& pass, Weights weights, ConstTensor input, Tensor grad_input,
-                                   BranchState& state, Arena& kept) const {
-    const Tensor partial = kept.tensor(pass.dtype, pass.batch.rows(), width_);
+void ResidualBranch::backward_open(const Pass& pass, Weights weights, device::ConstTensor input,
+                                   device::Tensor grad_input, BranchState& state, device::Arena& kept) const {
+    const device::Tensor partial = kept.tensor(pass.dtype, pass.batch.rows(), width_);
     first_->backward_input(pass, first_part(weights), state.grad_inner, partial, state.first_guests, kept);
     state.grad_normed = sum_over_ranks(pass, partial);
     if (is_norm_behind_) {
         launch(
             pass.stream,
-            ResidualAdd{
+            kernels::ResidualAdd{
                 .residual = state.grad_sum, .input = state.grad_normed, .output = grad_input, .dropout = {}});
     } else {
         norm_.backward_input(pass, norm_part(weights), input, state.grad_normed, state.grad_sum, grad_input,
@@ -170,19 +172,19 @@ void ResidualBranch::backward_open(const Pass& pass, Weights weights, ConstTenso
     }
 }
 
-ConstTensor ResidualBranch::normed_again(const Pass& pass, Weights weights, ConstTensor input,
-                                         Arena& scratch) const {
-    const Tensor normed = scratch.tensor(pass.dtype, input.rows, width_);
+device::ConstTensor ResidualBranch::normed_again(const Pass& pass, Weights weights, device::ConstTensor input,
+                                                 device::Arena& scratch) const {
+    const device::Tensor normed = scratch.tensor(pass.dtype, input.rows, width_);
     Norm::State unused;
     norm_.forward(pass, norm_part(weights), input, normed, unused, scratch);
     return normed;
 }
 
-void ResidualBranch::backward_weight(const Pass& pass, Weights weights, ConstTensor input,
-                                     ConstTensor grad_output, const BranchState& state, Gradients gradients,
-                                     Arena& scratch) const {
+void ResidualBranch::backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
+                                     device::ConstTensor grad_output, const BranchState& state,
+                                     Gradients gradients, device::Arena& scratch) const {
     last_->backward_weight(pass, state.result, state.grad_projection, state.last_guests, last_part(gradients));
-    ConstTensor read = is_norm_behind_ ? input : ConstTensor(state.normed);
+    device::ConstTensor read = is_norm_behind_ ? input : device::ConstTensor(state.normed);
     if (!is_norm_behind_ && pass.keeps_little) read = normed_again(pass, weights, input, scratch);
     first_->backward_weight(pass, whole_rows(pass, read, scratch), state.grad_inner, state.first_guests,
                             first_part(gradients));
@@ -193,4 +195,4 @@ void ResidualBranch::backward_weight(const Pass& pass, Weights weights, ConstTen
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

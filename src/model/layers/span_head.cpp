@@ -5,7 +5,7 @@
 #include "trireme/kernels/span_loss.hpp"
 #include "trireme/model/tensor_group.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 enum : std::size_t { span_weight, span_bias };
@@ -23,58 +23,59 @@ std::vector<ParameterSpec> SpanHead::parameters() const {
     return specs;
 }
 
-Tensor SpanHead::logits_and_loss(const Pass& pass, Weights weights, ConstTensor input, double gradient_scale,
-                                 State& state, Arena& arena) const {
-    const Tensor logits = arena.tensor(pass.dtype, input.rows, outputs);
-    const Tensor losses = arena.tensor(DType::f64, 1, pass.batch.segments.size());
-    launch(pass.stream, Linear{.input = input,
-                               .weight = weights[span_weight],
-                               .bias = weights[span_bias],
-                               .output = logits,
-                               .axes = WeightAxes::out_in});
-    launch(pass.stream, SpanLoss{.logits = logits,
-                                 .segments = pass.batch.segments,
-                                 .answers = pass.batch.answers,
-                                 .losses = losses,
-                                 .gradient_scale = gradient_scale});
-    state.loss = read_sum(pass.stream, losses);
+device::Tensor SpanHead::logits_and_loss(const Pass& pass, Weights weights, device::ConstTensor input,
+                                         double gradient_scale, State& state, device::Arena& arena) const {
+    const device::Tensor logits = arena.tensor(pass.dtype, input.rows, outputs);
+    const device::Tensor losses = arena.tensor(device::DType::f64, 1, pass.batch.segments.size());
+    launch(pass.stream, kernels::Linear{.input = input,
+                                        .weight = weights[span_weight],
+                                        .bias = weights[span_bias],
+                                        .output = logits,
+                                        .axes = kernels::WeightAxes::out_in});
+    launch(pass.stream, kernels::SpanLoss{.logits = logits,
+                                          .segments = pass.batch.segments,
+                                          .answers = pass.batch.answers,
+                                          .losses = losses,
+                                          .gradient_scale = gradient_scale});
+    state.loss = kernels::read_sum(pass.stream, losses);
     return logits;
 }
 
-Tensor SpanHead::forward(const Pass& pass, Weights weights, ConstTensor input, State& state,
-                         Arena& kept) const {
+device::Tensor SpanHead::forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
+                                 device::Arena& kept) const {
     if (pass.is_training) return {};
-    const ArenaScope scope(kept);
-    const ConstTensor whole = whole_rows(pass, input, kept);
-    const Tensor logits = logits_and_loss(pass, weights, whole, 0, state, kept);
-    const Tensor choices = kept.tensor(DType::i32, pass.batch.segments.size(), 2);
-    launch(pass.stream, BestSpan{.logits = logits,
-                                 .segments = pass.batch.segments,
-                                 .contexts = pass.batch.contexts,
-                                 .choices = choices});
-    state.choices = read_numbers(pass.stream, choices);
+    const device::ArenaScope scope(kept);
+    const device::ConstTensor whole = whole_rows(pass, input, kept);
+    const device::Tensor logits = logits_and_loss(pass, weights, whole, 0, state, kept);
+    const device::Tensor choices = kept.tensor(device::DType::i32, pass.batch.segments.size(), 2);
+    launch(pass.stream, kernels::BestSpan{.logits = logits,
+                                          .segments = pass.batch.segments,
+                                          .contexts = pass.batch.contexts,
+                                          .choices = choices});
+    state.choices = kernels::read_numbers(pass.stream, choices);
     return {};
 }
 
-void SpanHead::backward_input(const Pass& pass, Weights weights, ConstTensor input, ConstTensor /*grad_output*/,
-                              Tensor grad_input, State& state, Arena& kept) const {
+void SpanHead::backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
+                              device::ConstTensor /*grad_output*/, device::Tensor grad_input, State& state,
+                              device::Arena& kept) const {
     state.input = whole_rows(pass, input, kept);
     state.grad_logits = logits_and_loss(pass, weights, state.input, pass.loss_scale, state, kept);
-    launch(pass.stream, LinearBackwardInput{.grad_output = own_part(pass, state.grad_logits),
-                                            .weight = weights[span_weight],
-                                            .grad_input = grad_input,
-                                            .axes = WeightAxes::out_in});
+    launch(pass.stream, kernels::LinearBackwardInput{.grad_output = own_part(pass, state.grad_logits),
+                                                     .weight = weights[span_weight],
+                                                     .grad_input = grad_input,
+                                                     .axes = kernels::WeightAxes::out_in});
 }
 
-void SpanHead::backward_weight(const Pass& pass, Weights /*weights*/, ConstTensor /*input*/,
-                               ConstTensor /*grad_output*/, State& state, Gradients gradients,
-                               Arena& /*scratch*/) const {
+void SpanHead::backward_weight(const Pass& pass, Weights /*weights*/, device::ConstTensor /*input*/,
+                               device::ConstTensor /*grad_output*/, State& state, Gradients gradients,
+                               device::Arena& /*scratch*/) const {
     if (!is_first_) return;
-    launch(pass.stream, LinearBackwardWeight{.input = state.input,
-                                             .grad_output = state.grad_logits,
-                                             .grad_weight = gradients[span_weight],
-                                             .grad_bias = gradients[span_bias],
-                                             .axes = WeightAxes::out_in});
+    launch(pass.stream, kernels::LinearBackwardWeight{.input = state.input,
+                                                      .grad_output = state.grad_logits,
+                                                      .grad_weight = gradients[span_weight],
+                                                      .grad_bias = gradients[span_bias],
+                                                      .axes = kernels::WeightAxes::out_in});
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -4,18 +4,18 @@
 #include "trireme/kernels/rows.hpp"
 #include "trireme/layout/shares.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 bool are_rows_cut(const Pass& pass) { return pass.group != nullptr && pass.group->cuts_rows; }
 
-std::vector<Range> row_ranges(const Pass& pass) {
-    return cut_evenly(pass.batch.rows(), static_cast<std::size_t>(pass.group->ranks.size()));
+std::vector<layout::Range> row_ranges(const Pass& pass) {
+    return layout::cut_evenly(pass.batch.rows(), static_cast<std::size_t>(pass.group->ranks.size()));
 }
 
 }  // namespace
 
-Range own_rows(const Pass& pass) {
+layout::Range own_rows(const Pass& pass) {
     if (!are_rows_cut(pass)) return {0, pass.batch.rows()};
     return row_ranges(pass)[static_cast<std::size_t>(pass.group->ranks.rank())];
 }
@@ -24,15 +24,15 @@ bool counts_what_all_hold(const Pass& pass) {
     return pass.group == nullptr || pass.group->cuts_rows || pass.group->ranks.rank() == 0;
 }
 
-ConstTensor whole_rows(const Pass& pass, ConstTensor own, Arena& arena) {
+device::ConstTensor whole_rows(const Pass& pass, device::ConstTensor own, device::Arena& arena) {
     if (!are_rows_cut(pass)) return own;
-    const Tensor whole = arena.tensor(pass.dtype, pass.batch.rows(), own.columns);
-    launch(pass.stream, Copy{.input = own, .output = own_part(pass, whole)});
+    const device::Tensor whole = arena.tensor(pass.dtype, pass.batch.rows(), own.columns);
+    launch(pass.stream, kernels::Copy{.input = own, .output = own_part(pass, whole)});
     gather_rows(pass.group->ranks, whole, row_ranges(pass));
     return whole;
 }
 
-Tensor sum_over_ranks(const Pass& pass, Tensor partial) {
+device::Tensor sum_over_ranks(const Pass& pass, device::Tensor partial) {
     if (pass.group == nullptr) return partial;
     TensorGroup group = *pass.group;
     if (group.cuts_rows) {
@@ -43,4 +43,4 @@ Tensor sum_over_ranks(const Pass& pass, Tensor partial) {
     return own_part(pass, partial);
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -2,15 +2,15 @@
 
 #include "trireme/layout/shares.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
-Range scaled(Range units, std::size_t size) { return {units.begin * size, units.count * size}; }
+layout::Range scaled(layout::Range units, std::size_t size) { return {units.begin * size, units.count * size}; }
 
 // Ranges without a gap between them are one.
-std::vector<Range> joined(const std::vector<Range>& ranges) {
-    std::vector<Range> all;
-    for (const Range& range : ranges) {
+std::vector<layout::Range> joined(const std::vector<layout::Range>& ranges) {
+    std::vector<layout::Range> all;
+    for (const layout::Range& range : ranges) {
         if (!all.empty() && all.back().end() == range.begin) {
             all.back().count += range.count;
         } else {
@@ -24,15 +24,15 @@ std::vector<Range> joined(const std::vector<Range>& ranges) {
 
 std::size_t Channels::count() const {
     std::size_t sum = 0;
-    for (const Range& range : own) sum += range.count;
+    for (const layout::Range& range : own) sum += range.count;
     return sum;
 }
 
 Channels all_channels(std::size_t width) { return {.width = width, .own = {{0, width}}}; }
 
-Range TensorPart::groups(const ModelConfig& config) const {
+layout::Range TensorPart::groups(const ModelConfig& config) const {
     const char* const unit = config.key_groups() == config.heads ? "heads" : "groups of heads";
-    return cut_in_shares(config.key_groups(), shares, unit)[static_cast<std::size_t>(rank)];
+    return layout::cut_in_shares(config.key_groups(), shares, unit)[static_cast<std::size_t>(rank)];
 }
 
 Channels TensorPart::queries(const ModelConfig& config) const {
@@ -46,11 +46,12 @@ Channels TensorPart::keys(const ModelConfig& config) const {
 
 Channels TensorPart::mlp(const ModelConfig& config) const {
     return {.width = config.mlp_width,
-            .own = {cut_in_shares(config.mlp_width, shares, "MLP columns")[static_cast<std::size_t>(rank)]}};
+            .own = {layout::cut_in_shares(config.mlp_width, shares,
+                                          "MLP columns")[static_cast<std::size_t>(rank)]}};
 }
 
-Range TensorPart::vocabulary(const ModelConfig& config) const {
-    return cut_in_shares(config.vocabulary, shares, "vocabulary rows")[static_cast<std::size_t>(rank)];
+layout::Range TensorPart::vocabulary(const ModelConfig& config) const {
+    return layout::cut_in_shares(config.vocabulary, shares, "vocabulary rows")[static_cast<std::size_t>(rank)];
 }
 
 ParameterSpec part_of(const ParameterSpec& whole, const Channels& rows, const Channels& columns) {
@@ -59,9 +60,9 @@ ParameterSpec part_of(const ParameterSpec& whole, const Channels& rows, const Ch
     part.columns = columns.count();
     part.placements.clear();
     std::size_t row = 0;
-    for (const Range& own_rows : joined(rows.own)) {
+    for (const layout::Range& own_rows : joined(rows.own)) {
         std::size_t column = 0;
-        for (const Range& own_columns : joined(columns.own)) {
+        for (const layout::Range& own_columns : joined(columns.own)) {
             part.placements.push_back({.box = {own_rows, own_columns}, .row = row, .column = column});
             column += own_columns.count;
         }
@@ -70,4 +71,4 @@ ParameterSpec part_of(const ParameterSpec& whole, const Channels& rows, const Ch
     return part;
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -6,7 +6,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 constexpr auto tile = static_cast<double>(channel_tile);
@@ -204,4 +204,4 @@ void note_change(std::span<const std::int32_t> kept, std::span<const double> cha
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -5,29 +5,30 @@
 
 #include "trireme/model/channel_choice.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 // Those of a rank's projection that somebody helps with, in order.
-std::vector<Migration> of_owner(const std::vector<Migration>& all, int owner, Product product) {
-    std::vector<Migration> own;
-    for (const Migration& each : all) {
+std::vector<layout::Migration> of_owner(const std::vector<layout::Migration>& all, int owner,
+                                        layout::Product product) {
+    std::vector<layout::Migration> own;
+    for (const layout::Migration& each : all) {
         if (each.from == owner && each.part(product) > 0) own.push_back(each);
     }
     return own;
 }
 
-std::vector<std::size_t> counts_of(const std::vector<Migration>& migrations,
+std::vector<std::size_t> counts_of(const std::vector<layout::Migration>& migrations,
                                    const ProjectionShape& projection) {
     std::vector<double> parts;
-    for (const Migration& each : migrations) parts.push_back(each.part(projection.place.product));
+    for (const layout::Migration& each : migrations) parts.push_back(each.part(projection.place.product));
     return lent_counts(projection.channels, parts);
 }
 
 // The owner and those who get something at all.
-Circle circle_of(int owner, const std::vector<Migration>& migrations, const std::vector<std::size_t>& counts,
-                 Spread spread) {
-    Circle circle{.ranks = {owner}, .spread = spread};
+layout::Circle circle_of(int owner, const std::vector<layout::Migration>& migrations,
+                         const std::vector<std::size_t>& counts, layout::Spread spread) {
+    layout::Circle circle{.ranks = {owner}, .spread = spread};
     for (std::size_t m = 0; m < migrations.size(); ++m) {
         if (counts[m] > 0) circle.ranks.push_back(migrations[m].to);
     }
@@ -48,22 +49,24 @@ std::map<int, ChannelList> messages_of(const Lists& lists) {
     return messages;
 }
 
-Tensor tensor_of(ChannelList& channels) {
-    return {channels.data(), DType::i32, 1, channels.size(), channels.size()};
+device::Tensor tensor_of(ChannelList& channels) {
+    return {channels.data(), device::DType::i32, 1, channels.size(), channels.size()};
 }
 
 }  // namespace
 
-HelpedProducts::HelpedProducts(std::vector<std::vector<ProjectionShape>> projections, int rank, Spread spread)
+HelpedProducts::HelpedProducts(std::vector<std::vector<ProjectionShape>> projections, int rank,
+                               layout::Spread spread)
     : projections_(std::move(projections)), rank_(rank), spread_(spread) {}
 
-std::size_t HelpedProducts::lent_count(const std::vector<Migration>& migrations,
+std::size_t HelpedProducts::lent_count(const std::vector<layout::Migration>& migrations,
                                        const ProjectionShape& projection) const {
     const auto counts = counts_of(of_owner(migrations, rank_, projection.place.product), projection);
     return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
 }
 
-Resizing::Lists HelpedProducts::begin(const std::vector<Migration>& migrations, const Resizing::Lists& kept) {
+Resizing::Lists HelpedProducts::begin(const std::vector<layout::Migration>& migrations,
+                                      const Resizing::Lists& kept) {
     products_.clear();
     Resizing::Lists own = kept;
     for (std::size_t rank = 0; rank < projections_.size(); ++rank) {
@@ -79,7 +82,7 @@ Resizing::Lists HelpedProducts::begin(const std::vector<Migration>& migrations, 
 }
 
 // The last of the channels that are kept.
-void HelpedProducts::lend(const std::vector<Migration>& migrations, const ProjectionShape& projection,
+void HelpedProducts::lend(const std::vector<layout::Migration>& migrations, const ProjectionShape& projection,
                           std::vector<std::int32_t>& kept) {
     const auto own = of_owner(migrations, rank_, projection.place.product);
     const std::vector<std::size_t> counts = counts_of(own, projection);
@@ -98,7 +101,7 @@ void HelpedProducts::lend(const std::vector<Migration>& migrations, const Projec
 }
 
 // Which ones they are is the owner's to tell.
-void HelpedProducts::take_in(const std::vector<Migration>& migrations, int owner,
+void HelpedProducts::take_in(const std::vector<layout::Migration>& migrations, int owner,
                              const ProjectionShape& projection) {
     const auto own = of_owner(migrations, owner, projection.place.product);
     const std::vector<std::size_t> counts = counts_of(own, projection);
@@ -113,7 +116,7 @@ void HelpedProducts::take_in(const std::vector<Migration>& migrations, int owner
     }
 }
 
-void HelpedProducts::tell(Communicator& team) {
+void HelpedProducts::tell(comm::Communicator& team) {
     std::vector<std::pair<int, const ChannelList*>> lent;
     std::vector<std::pair<int, ChannelList*>> guests;
     for (auto& [place, product] : products_) {
@@ -122,7 +125,7 @@ void HelpedProducts::tell(Communicator& team) {
     }
     auto sent = messages_of(lent);
     auto received = messages_of(guests);
-    std::vector<Communicator::Ticket> tickets;
+    std::vector<comm::Communicator::Ticket> tickets;
     for (auto& [peer, message] : received) tickets.push_back(team.start_receive(tensor_of(message), peer));
     for (auto& [peer, message] : sent) tickets.push_back(team.start_send(tensor_of(message), peer));
     team.wait(tickets);
@@ -139,4 +142,4 @@ const HelpedProduct* HelpedProducts::at(const ProjectionPlace& place) const {
     return product == products_.end() ? nullptr : &product->second;
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

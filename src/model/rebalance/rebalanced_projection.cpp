@@ -5,7 +5,7 @@
 #include "model/rebalance/kept_channels.hpp"
 #include "trireme/kernels/fill.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 KeptChannels* RebalancedProjection::kept_channels(const Pass& pass) const {
     const bool may_prune = pass.is_training && rebalancing_.resizing != nullptr;
@@ -17,7 +17,7 @@ const HelpedProduct* RebalancedProjection::find_help(const Pass& pass) const {
     return may_help ? rebalancing_.helped->at(place_) : nullptr;
 }
 
-bool RebalancedProjection::joins(const Pass& pass, ActivationKind activation) const {
+bool RebalancedProjection::joins(const Pass& pass, kernels::ActivationKind activation) const {
     return find_help(pass) == nullptr && kept_channels(pass) == nullptr && Projection::joins(pass, activation);
 }
 
@@ -26,64 +26,68 @@ double RebalancedProjection::whole_beside(const KeptChannels& kept) const {
     return static_cast<double>(input_width()) / static_cast<double>(kept.channels.size());
 }
 
-void RebalancedProjection::forward_kept(const Pass& pass, Weights weights, ConstTensor input, Tensor output,
-                                        const KeptChannels& kept) const {
-    const ArenaScope scope(pass.scratch);
-    const ConstTensor read = kept_input(pass, input, kept);
+void RebalancedProjection::forward_kept(const Pass& pass, Weights weights, device::ConstTensor input,
+                                        device::Tensor output, const KeptChannels& kept) const {
+    const device::ArenaScope scope(pass.scratch);
+    const device::ConstTensor read = kept_input(pass, input, kept);
     for_each_matrix([&](const Matrix& matrix) {
-        const ArenaScope matrix_scope(pass.scratch);
-        Linear matmul = forward_matmul(matrix, weights, read, output);
+        const device::ArenaScope matrix_scope(pass.scratch);
+        kernels::Linear matmul = forward_matmul(matrix, weights, read, output);
         matmul.weight = kept_weight(pass, matmul.weight, axes(), kept);
         multiply(pass.stream, matmul, whole_beside(kept));
     });
 }
 
-void RebalancedProjection::backward_input_kept(const Pass& pass, Weights weights, ConstTensor grad_output,
-                                               Tensor grad_input, KeptChannels& kept) const {
-    const ArenaScope scope(pass.scratch);
-    const Tensor made = room_for_input(pass, grad_input.rows, kept);
+void RebalancedProjection::backward_input_kept(const Pass& pass, Weights weights,
+                                               device::ConstTensor grad_output, device::Tensor grad_input,
+                                               KeptChannels& kept) const {
+    const device::ArenaScope scope(pass.scratch);
+    const device::Tensor made = room_for_input(pass, grad_input.rows, kept);
     for_each_matrix([&](const Matrix& matrix) {
-        const ArenaScope matrix_scope(pass.scratch);
-        LinearBackwardInput matmul = input_matmul(matrix, weights, grad_output, made);
+        const device::ArenaScope matrix_scope(pass.scratch);
+        kernels::LinearBackwardInput matmul = input_matmul(matrix, weights, grad_output, made);
         matmul.weight = kept_weight(pass, matmul.weight, axes(), kept);
         multiply(pass.stream, matmul, whole_beside(kept));
     });
     spread_input(pass, made, kept, grad_input);
 }
 
-void RebalancedProjection::backward_weight_kept(const Pass& pass, ConstTensor input, ConstTensor grad_output,
-                                                Gradients gradients, KeptChannels& kept) const {
-    const ArenaScope scope(pass.scratch);
-    const ConstTensor read = kept_input(pass, input, kept);
+void RebalancedProjection::backward_weight_kept(const Pass& pass, device::ConstTensor input,
+                                                device::ConstTensor grad_output, Gradients gradients,
+                                                KeptChannels& kept) const {
+    const device::ArenaScope scope(pass.scratch);
+    const device::ConstTensor read = kept_input(pass, input, kept);
     for_each_matrix([&](const Matrix& matrix) {
-        const ArenaScope matrix_scope(pass.scratch);
-        LinearBackwardWeight matmul = weight_matmul(matrix, read, grad_output, gradients);
-        const Tensor whole = matmul.grad_weight;
+        const device::ArenaScope matrix_scope(pass.scratch);
+        kernels::LinearBackwardWeight matmul = weight_matmul(matrix, read, grad_output, gradients);
+        const device::Tensor whole = matmul.grad_weight;
         matmul.grad_weight = room_for_weight(pass, whole, axes(), kept);
-        launch(pass.stream, Fill{.output = matmul.grad_weight, .value = 0});
+        launch(pass.stream, kernels::Fill{.output = matmul.grad_weight, .value = 0});
         multiply(pass.stream, matmul, whole_beside(kept));
         spread_weight(pass, matmul.grad_weight, axes(), kept, matrix.number, whole);
     });
 }
 
-void RebalancedProjection::forward_own(const Pass& pass, Weights weights, ConstTensor input, Tensor output,
-                                       GuestStates& guests, Arena& kept,
+void RebalancedProjection::forward_own(const Pass& pass, Weights weights, device::ConstTensor input,
+                                       device::Tensor output, GuestStates& guests, device::Arena& kept,
                                        const JoinedActivation& activation) const {
     if (const KeptChannels* const some = kept_channels(pass))
         return forward_kept(pass, weights, input, output, *some);
     Projection::forward(pass, weights, input, output, guests, kept, activation);
 }
 
-void RebalancedProjection::backward_input_own(const Pass& pass, Weights weights, ConstTensor grad_output,
-                                              Tensor grad_input, GuestStates& guests, Arena& kept,
+void RebalancedProjection::backward_input_own(const Pass& pass, Weights weights,
+                                              device::ConstTensor grad_output, device::Tensor grad_input,
+                                              GuestStates& guests, device::Arena& kept,
                                               const JoinedActivation& activation) const {
     if (KeptChannels* const some = kept_channels(pass))
         return backward_input_kept(pass, weights, grad_output, grad_input, *some);
     Projection::backward_input(pass, weights, grad_output, grad_input, guests, kept, activation);
 }
 
-void RebalancedProjection::backward_weight_own(const Pass& pass, ConstTensor input, ConstTensor grad_output,
-                                               const GuestStates& guests, Gradients gradients) const {
+void RebalancedProjection::backward_weight_own(const Pass& pass, device::ConstTensor input,
+                                               device::ConstTensor grad_output, const GuestStates& guests,
+                                               Gradients gradients) const {
     if (KeptChannels* const some = kept_channels(pass))
         return backward_weight_kept(pass, input, grad_output, gradients, *some);
     Projection::backward_weight(pass, input, grad_output, guests, gradients);
@@ -91,11 +95,12 @@ void RebalancedProjection::backward_weight_own(const Pass& pass, ConstTensor inp
 
 // Where all ranks read the same, channels of other ranks come first, so that their sums travel beside this
 // rank's own matmul.
-void RebalancedProjection::forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output,
-                                   GuestStates& guests, Arena& kept, const JoinedActivation& activation) const {
+void RebalancedProjection::forward(const Pass& pass, Weights weights, device::ConstTensor input,
+                                   device::Tensor output, GuestStates& guests, device::Arena& kept,
+                                   const JoinedActivation& activation) const {
     const HelpedProduct* const help = find_help(pass);
     if (help == nullptr) return forward_own(pass, weights, input, output, guests, kept, activation);
-    const ArenaScope scope(pass.scratch);
+    const device::ArenaScope scope(pass.scratch);
     Helping helping(pass, *help);
     guests.assign(help->guests.size(), {});
     helping.lend_weights(matrices(weights), axes());
@@ -104,7 +109,7 @@ void RebalancedProjection::forward(const Pass& pass, Weights weights, ConstTenso
         helping.await_sums(input.rows, output.columns);
         helping.wait();
         for (std::size_t g = 0; g < guests.size(); ++g) {
-            const ConstTensor read = kept_input(pass, input, help->guests[g].channels);
+            const device::ConstTensor read = kept_input(pass, input, help->guests[g].channels);
             helping.send_sum(help->guests[g], output_of(pass, help->guests[g], guests[g], read));
         }
         forward_own(pass, weights, input, output, guests, kept, {});
@@ -119,8 +124,8 @@ void RebalancedProjection::forward(const Pass& pass, Weights weights, ConstTenso
     helping.finish();
 }
 
-void RebalancedProjection::backward_input(const Pass& pass, Weights weights, ConstTensor grad_output,
-                                          Tensor grad_input, GuestStates& guests, Arena& kept,
+void RebalancedProjection::backward_input(const Pass& pass, Weights weights, device::ConstTensor grad_output,
+                                          device::Tensor grad_input, GuestStates& guests, device::Arena& kept,
                                           const JoinedActivation& activation) const {
     if (find_help(pass) == nullptr)
         return backward_input_own(pass, weights, grad_output, grad_input, guests, kept, activation);
@@ -128,28 +133,30 @@ void RebalancedProjection::backward_input(const Pass& pass, Weights weights, Con
     backward_for_owners(pass, weights, grad_output, grad_input, guests, kept);
 }
 
-void RebalancedProjection::backward_into_sum(const Pass& pass, Weights weights, ConstTensor grad_output,
-                                             Tensor grad_input, GuestStates& guests, Arena& kept) const {
+void RebalancedProjection::backward_into_sum(const Pass& pass, Weights weights, device::ConstTensor grad_output,
+                                             device::Tensor grad_input, GuestStates& guests,
+                                             device::Arena& kept) const {
     const HelpedProduct& help = *find_help(pass);
     Helping helping(pass, help);
     helping.make_room_for_told(grad_output.rows, guests, kept);
-    const ArenaScope scope(pass.scratch);  // a backward pass may keep things there, too
+    const device::ArenaScope scope(pass.scratch);  // a backward pass may keep things there, too
     helping.tell(grad_output, guests);
     backward_input_own(pass, weights, grad_output, grad_input, guests, kept, {});
     helping.wait();
     for (std::size_t g = 0; g < help.guests.size(); ++g) {
-        const Tensor made = input_gradient_of(pass, help.guests[g], guests[g], guests[g].grad_output);
+        const device::Tensor made = input_gradient_of(pass, help.guests[g], guests[g], guests[g].grad_output);
         add_to_input(pass, made, help.guests[g].channels, grad_input);
     }
     helping.finish();
 }
 
-void RebalancedProjection::backward_for_owners(const Pass& pass, Weights weights, ConstTensor grad_output,
-                                               Tensor grad_input, GuestStates& guests, Arena& kept) const {
-    const ArenaScope scope(pass.scratch);
+void RebalancedProjection::backward_for_owners(const Pass& pass, Weights weights,
+                                               device::ConstTensor grad_output, device::Tensor grad_input,
+                                               GuestStates& guests, device::Arena& kept) const {
+    const device::ArenaScope scope(pass.scratch);
     const HelpedProduct& help = *find_help(pass);
     Helping helping(pass, help);
-    std::vector<Tensor> come;
+    std::vector<device::Tensor> come;
     for (const LentChannels& each : help.lent) {
         come.push_back(room_for_input(pass, grad_input.rows, each.channels));
         helping.await(each, come.back());
@@ -162,16 +169,17 @@ void RebalancedProjection::backward_for_owners(const Pass& pass, Weights weights
         put_in_input(pass, come[l], help.lent[l].channels, grad_input);
 }
 
-void RebalancedProjection::backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output,
-                                           const GuestStates& guests, Gradients gradients) const {
+void RebalancedProjection::backward_weight(const Pass& pass, device::ConstTensor input,
+                                           device::ConstTensor grad_output, const GuestStates& guests,
+                                           Gradients gradients) const {
     const HelpedProduct* const help = find_help(pass);
     if (help == nullptr) return backward_weight_own(pass, input, grad_output, guests, gradients);
-    const ArenaScope scope(pass.scratch);
+    const device::ArenaScope scope(pass.scratch);
     Helping helping(pass, *help);
-    const std::vector<Tensor> own = matrices(gradients);
-    std::vector<Tensor> come;
+    const std::vector<device::Tensor> own = matrices(gradients);
+    std::vector<device::Tensor> come;
     for (const LentChannels& each : help->lent) {
-        for (const Tensor& matrix : own) {
+        for (const device::Tensor& matrix : own) {
             come.push_back(room_for_weight(pass, matrix, axes(), each.channels));
             helping.await(each, come.back());
         }
@@ -186,13 +194,15 @@ void RebalancedProjection::backward_weight(const Pass& pass, ConstTensor input, 
     }
 }
 
-void RebalancedProjection::give_back_weights(const Pass& pass, ConstTensor input, ConstTensor grad_output,
-                                             const GuestChannels& guest, const GuestState& state,
-                                             Helping& helping) const {
+void RebalancedProjection::give_back_weights(const Pass& pass, device::ConstTensor input,
+                                             device::ConstTensor grad_output, const GuestChannels& guest,
+                                             const GuestState& state, Helping& helping) const {
     const bool is_here = reads_ == Reads::all;  // what the owner read
-    const ConstTensor read = is_here ? kept_input(pass, input, guest.channels) : ConstTensor(state.input);
-    const ConstTensor gradient = is_here ? ConstTensor(state.grad_output) : grad_output;
-    for (const Tensor& made : weight_gradients_of(pass, guest, read, gradient)) helping.give_back(guest, made);
+    const device::ConstTensor read =
+        is_here ? kept_input(pass, input, guest.channels) : device::ConstTensor(state.input);
+    const device::ConstTensor gradient = is_here ? device::ConstTensor(state.grad_output) : grad_output;
+    for (const device::Tensor& made : weight_gradients_of(pass, guest, read, gradient))
+        helping.give_back(guest, made);
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

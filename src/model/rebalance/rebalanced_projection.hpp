@@ -6,7 +6,7 @@
 #include "trireme/model/helped_products.hpp"
 #include "trireme/model/projection.hpp"
 
-namespace trireme {
+namespace trireme::model {
 
 class Helping;
 
@@ -20,40 +20,42 @@ public:
         : Projection(plain), place_(place), reads_(reads), rebalancing_(rebalancing) {}
 
     // Collective over the team, if ranks help each other with this projection.
-    void forward(const Pass& pass, Weights weights, ConstTensor input, Tensor output, GuestStates& guests,
-                 Arena& kept, const JoinedActivation& activation = {}) const override;
-    void backward_input(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_input,
-                        GuestStates& guests, Arena& kept,
+    void forward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
+                 GuestStates& guests, device::Arena& kept,
+                 const JoinedActivation& activation = {}) const override;
+    void backward_input(const Pass& pass, Weights weights, device::ConstTensor grad_output,
+                        device::Tensor grad_input, GuestStates& guests, device::Arena& kept,
                         const JoinedActivation& activation = {}) const override;
-    void backward_weight(const Pass& pass, ConstTensor input, ConstTensor grad_output,
+    void backward_weight(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
                          const GuestStates& guests, Gradients gradients) const override;
-    bool joins(const Pass& pass, ActivationKind activation) const override;
+    bool joins(const Pass& pass, kernels::ActivationKind activation) const override;
 
     // The matmuls of the channels that are `kept` alone.
-    void forward_kept(const Pass& pass, Weights weights, ConstTensor input, Tensor output,
+    void forward_kept(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
                       const KeptChannels& kept) const;
-    void backward_input_kept(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_input,
-                             KeptChannels& kept) const;
-    void backward_weight_kept(const Pass& pass, ConstTensor input, ConstTensor grad_output, Gradients gradients,
-                              KeptChannels& kept) const;
+    void backward_input_kept(const Pass& pass, Weights weights, device::ConstTensor grad_output,
+                             device::Tensor grad_input, KeptChannels& kept) const;
+    void backward_weight_kept(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
+                              Gradients gradients, KeptChannels& kept) const;
 
 private:
     KeptChannels* kept_channels(const Pass& pass) const;     // null: no channel is pruned
     const HelpedProduct* find_help(const Pass& pass) const;  // null: no rank helps
     double whole_beside(const KeptChannels& kept) const;
 
-    void forward_own(const Pass& pass, Weights weights, ConstTensor input, Tensor output, GuestStates& guests,
-                     Arena& kept, const JoinedActivation& activation) const;
-    void backward_input_own(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_input,
-                            GuestStates& guests, Arena& kept, const JoinedActivation& activation) const;
-    void backward_weight_own(const Pass& pass, ConstTensor input, ConstTensor grad_output,
+    void forward_own(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
+                     GuestStates& guests, device::Arena& kept, const JoinedActivation& activation) const;
+    void backward_input_own(const Pass& pass, Weights weights, device::ConstTensor grad_output,
+                            device::Tensor grad_input, GuestStates& guests, device::Arena& kept,
+                            const JoinedActivation& activation) const;
+    void backward_weight_own(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
                              const GuestStates& guests, Gradients gradients) const;
 
-    void backward_into_sum(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_input,
-                           GuestStates& guests, Arena& kept) const;
-    void backward_for_owners(const Pass& pass, Weights weights, ConstTensor grad_output, Tensor grad_input,
-                             GuestStates& guests, Arena& kept) const;
-    void give_back_weights(const Pass& pass, ConstTensor input, ConstTensor grad_output,
+    void backward_into_sum(const Pass& pass, Weights weights, device::ConstTensor grad_output,
+                           device::Tensor grad_input, GuestStates& guests, device::Arena& kept) const;
+    void backward_for_owners(const Pass& pass, Weights weights, device::ConstTensor grad_output,
+                             device::Tensor grad_input, GuestStates& guests, device::Arena& kept) const;
+    void give_back_weights(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
                            const GuestChannels& guest, const GuestState& state, Helping& helping) const;
 
     ProjectionPlace place_;
@@ -61,4 +63,4 @@ private:
     Rebalancing rebalancing_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 void require_ascending(const std::vector<std::int32_t>& list, std::size_t channels) {
@@ -15,12 +15,13 @@ void require_ascending(const std::vector<std::int32_t>& list, std::size_t channe
 
 // Room for the last gradients: each matrix of a projection, then its input. In one piece where they are of one
 // type, as they lie in the files of runs.
-std::vector<Tensor> room_for_last(const ProjectionShape& projection, std::size_t most_rows, DType dtype,
-                                  Place place, std::vector<ParameterTensors>& memory) {
+std::vector<device::Tensor> room_for_last(const ProjectionShape& projection, std::size_t most_rows,
+                                          device::DType dtype, device::Place place,
+                                          std::vector<ParameterTensors>& memory) {
     const ParameterSpec input{.name = "input", .rows = most_rows, .columns = projection.channels};
     std::vector<std::vector<ParameterSpec>> pieces{projection.weights};
     wide_of(dtype) == dtype ? pieces.front().push_back(input) : pieces.push_back({input});
-    std::vector<Tensor> room;
+    std::vector<device::Tensor> room;
     for (const std::vector<ParameterSpec>& piece : pieces) {
         const bool is_of_weights = &piece == &pieces.front();
         const ParameterTensors& last =
@@ -38,12 +39,12 @@ std::size_t ProjectionShape::outputs() const {
     return sum;
 }
 
-ConstTensor KeptChannels::indices() const {
-    return {channels.data(), DType::i32, 1, channels.size(), channels.size()};
+device::ConstTensor KeptChannels::indices() const {
+    return {channels.data(), device::DType::i32, 1, channels.size(), channels.size()};
 }
 
-Resizing::Resizing(const std::vector<ProjectionShape>& projections, Filling filling, DType dtype,
-                   std::size_t most_rows, Place place) {
+Resizing::Resizing(const std::vector<ProjectionShape>& projections, Filling filling, device::DType dtype,
+                   std::size_t most_rows, device::Place place) {
     for (const ProjectionShape& projection : projections) {
         Entry& entry = entries_[projection.place];
         entry.channels = projection.channels;
@@ -77,8 +78,8 @@ std::size_t Resizing::bytes() const {
     return sum;
 }
 
-std::vector<Tensor> Resizing::memory() const {
-    std::vector<Tensor> all;
+std::vector<device::Tensor> Resizing::memory() const {
+    std::vector<device::Tensor> all;
     for (const ParameterTensors& last : memory_) all.push_back(last.all());
     return all;
 }
@@ -98,4 +99,4 @@ void Resizing::set_last_rows(const std::vector<std::uint64_t>& rows) {
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::model

@@ -6,7 +6,7 @@
 #include "schedule/programs/instruction_queries.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 auto& collectives_of(auto& stages, int stage) {
@@ -281,4 +281,4 @@ std::string AbstractMachine::obstacle(int team) const {
     throw BugError(cat("team ", team, " can continue with ", text_of(instruction)));
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

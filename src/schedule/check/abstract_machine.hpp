@@ -12,7 +12,7 @@
 #include "trireme/schedule/pipeline_shape.hpp"
 #include "trireme/schedule/predict.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // Executes all programs, each as far as it goes. The instructions of a team follow one another; messages pass
 // beside them. A message arrives when it was sent, its receive was posted and the cost of sending has gone by,
@@ -102,4 +102,4 @@ private:
     std::vector<Sum> norms_;  // (step): what validations wait for
 };
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -14,7 +14,7 @@
 #include "schedule/programs/work_record.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 using Found = std::optional<Fault>;
@@ -157,4 +157,4 @@ Verdict check(const std::vector<Program>& programs, const PipelineShape& shape) 
     return verdict_of(programs, shape);
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

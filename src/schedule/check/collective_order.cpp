@@ -7,7 +7,7 @@
 #include "schedule/programs/instruction_queries.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 struct Reduce {
@@ -65,4 +65,4 @@ std::optional<Fault> unlike_order(const std::vector<Program>& programs) {
     return std::nullopt;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -7,9 +7,9 @@
 #include "trireme/schedule/check.hpp"
 #include "trireme/schedule/instruction.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // Teams that hold several stages in common but reduce them in different orders. `programs` are complete.
 std::optional<Fault> unlike_order(const std::vector<Program>& programs);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -6,7 +6,7 @@
 #include "schedule/programs/instruction_queries.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 using Broken = std::optional<std::string>;
@@ -241,4 +241,4 @@ std::optional<std::string> broken_rule(const Case& at) {
     return std::nullopt;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -10,7 +10,7 @@
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // The instruction at a place of the programs, and what was done before it. All are references.
 struct Case {
@@ -29,4 +29,4 @@ struct Case {
 // rest of its micro-batch's way, or takes more memory than there is.
 std::optional<std::string> broken_rule(const Case& at);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -7,7 +7,7 @@
 #include "schedule/programs/instruction_queries.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 MessageTable::MessageTable(const std::vector<Program>& programs, const PipelineShape& shape)
     : stages_(static_cast<std::size_t>(shape.stages())),
@@ -86,4 +86,4 @@ Fault MessageTable::crossed(const std::vector<Program>& programs, const Message&
             place_of(programs, channel.destination, position), "; send and receive in the same order")};
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -9,7 +9,7 @@
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // The messages of one kind from one team to another, in the order of the sends.
 struct Channel {
@@ -57,4 +57,4 @@ private:
     std::vector<Entry> entries_;  // (activation or gradient, sending stage, micro-batch)
 };
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -6,7 +6,7 @@
 #include "schedule/programs/instruction_queries.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 using Missing = std::optional<Fault>;
@@ -128,4 +128,4 @@ std::optional<Fault> missing_work(const std::vector<Program>& all, const Pipelin
     return fault;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

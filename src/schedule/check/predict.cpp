@@ -11,7 +11,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/check.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 namespace {
 
@@ -93,4 +93,4 @@ Prediction predict(const std::vector<Program>& programs, const PipelineShape& sh
     return prediction;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <tuple>
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 bool is_gradient(const Instruction& work) { return work.op != Op::forward; }
@@ -140,4 +140,4 @@ double duration_of(const std::vector<Program>& programs, ProgramClock& clock) {
     return clock.end();
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -11,7 +11,7 @@
 #include "trireme/schedule/pipeline_shape.hpp"
 #include "trireme/schedule/predict.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 inline constexpr double never = std::numeric_limits<double>::infinity();
 
@@ -65,4 +65,4 @@ private:
 // How long a step takes; never: the programs, of compute instructions, cannot be executed to their end.
 double duration_of(const std::vector<Program>& programs, ProgramClock& clock);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -5,7 +5,7 @@
 #include "schedule/programs/instruction_queries.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 std::string place_in(const std::vector<Program>& programs, int team, const Instruction& instruction) {
@@ -39,4 +39,4 @@ std::optional<Fault> split_message(const std::vector<Program>& programs, const P
     return std::nullopt;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

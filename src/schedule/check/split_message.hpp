@@ -8,10 +8,10 @@
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // The first receive whose send, or whose reader, stands on the other side of its team's VALIDATEs. `programs`
 // are complete.
 std::optional<Fault> split_message(const std::vector<Program>& programs, const PipelineShape& shape);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

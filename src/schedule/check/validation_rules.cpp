@@ -5,7 +5,7 @@
 #include "schedule/programs/instruction_queries.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 using Broken = std::optional<std::string>;
@@ -101,4 +101,4 @@ Broken broken_validation_rule(const Case& at) {
     return progress.may_go_back() ? not_to_be_done_again(at, progress) : of_another_step(at, progress);
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

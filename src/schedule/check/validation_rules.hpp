@@ -6,10 +6,10 @@
 
 #include "schedule/check/instruction_rules.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // The rule that the instruction breaks, as a sentence that names it. Nothing in shapes whose updates are not
 // validated, unless it is a VALIDATE.
 std::optional<std::string> broken_validation_rule(const Case& at);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -12,7 +12,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/check.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 using Route = std::tuple<int, int, Op>;  // source, destination, receive_forward or receive_backward
@@ -288,4 +288,4 @@ std::vector<Program> compute_only(const std::vector<Program>& programs) {
     return compute;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

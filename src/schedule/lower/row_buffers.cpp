@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 class BufferWalk {
@@ -62,4 +62,4 @@ std::size_t most_row_buffers(const Program& program, int team, const PipelineSha
     return walk.most();
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 // The numbers of teams and micro-batches in a shape that consists of rows.
@@ -109,4 +109,4 @@ std::optional<FirstRow> first_of_equal_rows(const std::vector<Program>& programs
     return first;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

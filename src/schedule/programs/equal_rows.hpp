@@ -8,7 +8,7 @@
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // The first of several equal rows, by itself. Team t of row d is team d * shape.teams + t of all.
 struct FirstRow {
@@ -24,4 +24,4 @@ struct FirstRow {
 // Returns nothing if there is only one row, or if rows differ in teams, micro-batches, bounds or programs.
 std::optional<FirstRow> first_of_equal_rows(const std::vector<Program>& programs, const PipelineShape& shape);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

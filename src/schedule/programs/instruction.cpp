@@ -8,7 +8,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/message_text.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 constexpr Op all_ops[] = {
@@ -138,4 +138,4 @@ Instruction parse_instruction(std::string_view text, const std::string& place) {
                           largest_number));
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -2,7 +2,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 int peer_of(const Instruction& message, const PipelineShape& shape) {
     const bool is_above = message.op == Op::send_forward || message.op == Op::receive_backward;
@@ -44,4 +44,4 @@ WorkSet done_again(const std::vector<Program>& programs) {
     return again;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

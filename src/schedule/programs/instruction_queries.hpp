@@ -10,7 +10,7 @@
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // Returns the team at the other end of a send or a receive, and the message there.
 int peer_of(const Instruction& message, const PipelineShape& shape);
@@ -36,4 +36,4 @@ private:
 // The work after a STEP and before the next VALIDATE, which is done again if the update turns out to be wrong.
 WorkSet done_again(const std::vector<Program>& programs);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

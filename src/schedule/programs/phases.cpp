@@ -7,7 +7,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 // Leaves out what is of steps that will not be: of REDUCEs and STEPs as many as the prologue is ahead.
@@ -165,4 +165,4 @@ Phases folded(const std::vector<Program>& programs, const PipelineShape& shape) 
     return phases;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -5,7 +5,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 void require_some(int pipe, int replicas, int chunks, int micro_batches_each) {
@@ -80,4 +80,4 @@ PipelineShape uneven_shape(const std::vector<int>& replicas, int micro_batches, 
     return shape;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

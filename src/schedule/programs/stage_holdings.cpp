@@ -1,6 +1,6 @@
 #include "schedule/programs/stage_holdings.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 StageHoldings::StageHoldings(const PipelineShape& shape)
     : micro_batches_(static_cast<std::size_t>(shape.micro_batches)) {
@@ -25,4 +25,4 @@ StageHoldings::StageHoldings(const PipelineShape& shape)
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

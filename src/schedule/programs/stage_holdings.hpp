@@ -7,7 +7,7 @@
 
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // A stage in the hands of a team.
 struct Holding {
@@ -41,4 +41,4 @@ private:
     std::vector<std::size_t> holding_of_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace trireme {
+namespace trireme::schedule {
 
 StepStarts::StepStarts(const std::vector<Program>& programs, const PipelineShape& shape)
     : steps_(static_cast<std::size_t>(shape.steps)),
@@ -39,4 +39,4 @@ std::vector<StepStart> StepStarts::of(const Program& program) const {
     return starts;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -9,7 +9,7 @@
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 struct StepStart {            // positions in a program
     std::size_t begins = 0;   // behind the STEPs of the step before
@@ -33,4 +33,4 @@ private:
     WorkSet ahead_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::schedule

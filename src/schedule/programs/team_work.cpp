@@ -1,6 +1,6 @@
 #include "schedule/programs/team_work.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 // By its numbers; who holds and executes what is not looked at.
@@ -50,4 +50,4 @@ std::optional<RegularShape> v_behind(const PipelineShape& shape) {
     return is_dealt_like(shape, v_shape(pipe, replicas, each)) ? rows : std::nullopt;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -6,7 +6,7 @@
 
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 struct TeamWork {
     int stage = -1;                  // the only one that the team holds; -1: none
@@ -28,4 +28,4 @@ struct RegularShape {
 std::optional<RegularShape> grid_behind(const PipelineShape& shape);
 std::optional<RegularShape> v_behind(const PipelineShape& shape);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

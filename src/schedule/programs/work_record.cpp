@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 // The bits of what an instruction does; none for collectives, which are recorded by team.
@@ -118,4 +118,4 @@ void WorkRecord::release(int team, HeldStage& stage) {
     --kept_[static_cast<std::size_t>(team)];
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -7,7 +7,7 @@
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // A stage that a team holds.
 struct HeldStage {
@@ -65,4 +65,4 @@ private:
     std::vector<int> versions_;  // (stage, micro-batch): of the weights that its forward used
 };
 
-}  // namespace trireme
+}  // namespace trireme::schedule

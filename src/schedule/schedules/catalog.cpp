@@ -5,7 +5,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/message_text.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 using Programs = std::vector<Program>;
 using Idle = std::optional<double>;
@@ -120,4 +120,4 @@ const Schedule& schedule_named(const std::string& name) {
                           ", and files that end in .csv", did_you_mean(name, known)));
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

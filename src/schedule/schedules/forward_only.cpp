@@ -2,7 +2,7 @@
 
 #include "schedule/schedules/generators.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 // Micro-batches go round in groups of one for each team of the row: the first team is ready for a group's next
@@ -72,4 +72,4 @@ std::vector<Program> forwards_of_v(const RegularShape& v) {
     return programs;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -6,7 +6,7 @@
 #include "schedule/schedules/generators.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 void require_whole(const PipelineShape& shape) {
@@ -153,4 +153,4 @@ Phases generate_phases(const Schedule& schedule, const PipelineShape& shape) {
             .body = generate(schedule, shape)};
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

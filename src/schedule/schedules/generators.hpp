@@ -9,7 +9,7 @@
 #include "trireme/schedule/phases.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // What a generator reads, by the shape that its schedule takes.
 struct ScheduleInput {
@@ -38,4 +38,4 @@ Program alternate(const Program& forwards, const Program& backwards, std::size_t
 // nobody waits for the input half, and backward passes are whole.
 Program with_late_weights(const TeamWork& work, std::size_t ahead, std::size_t late);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -2,7 +2,7 @@
 
 #include "schedule/schedules/generators.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // All forwards, then all backwards (Huang et al., 2019). The backwards ascend: in whatever order they run, the
 // idle time is the same, and here the first activations stored are the first given back.
@@ -25,4 +25,4 @@ std::optional<double> idle_of_whole_passes(const EqualRow& row, const StageCost&
     return ((row.pipe - 1) + (row.chunks - 1) * std::max(0.0, row.pipe - row.microbatches)) * cost.pass();
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

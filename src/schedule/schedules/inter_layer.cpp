@@ -1,6 +1,6 @@
 #include "schedule/schedules/generators.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // Layers spread over teams and nothing more: one team of a row works, the others wait.
 //
@@ -22,4 +22,4 @@ std::optional<double> idle_of_inter_layer(const EqualRow& row, const StageCost& 
     return row.microbatches * (row.pipe - 1) * cost.pass();
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -2,7 +2,7 @@
 
 #include "schedule/schedules/generators.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 // Micro-batches that pass a chunk before the first of them passes the next: the fewest, at least one for each
@@ -53,4 +53,4 @@ std::vector<Program> interleaved(const ScheduleInput& input) {
     return programs;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

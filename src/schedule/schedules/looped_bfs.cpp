@@ -1,6 +1,6 @@
 #include "schedule/schedules/generators.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 Program looped_program(const RegularShape& grid, int row, int in_row) {
@@ -37,4 +37,4 @@ std::vector<Program> looped_bfs(const ScheduleInput& input) {
     return programs;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

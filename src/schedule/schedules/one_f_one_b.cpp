@@ -2,7 +2,7 @@
 
 #include "schedule/schedules/generators.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 // How many of a team's micro-batches behind its `index`-th it should have in flight so that all up to `last`
@@ -76,4 +76,4 @@ std::vector<Program> one_f_one_b(const ScheduleInput& input) {
     return alternate_passes(input.shape, input.work);
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

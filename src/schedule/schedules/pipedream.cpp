@@ -3,7 +3,7 @@
 #include "schedule/schedules/generators.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 int count_of(const std::vector<int>& executors, int team) {
@@ -183,4 +183,4 @@ std::string obstacle_to_2bw(const ScheduleInput& input) {
 // Once the pipeline is full.
 std::optional<double> idle_of_full_pipeline(const EqualRow& /*row*/, const StageCost& /*cost*/) { return 0; }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

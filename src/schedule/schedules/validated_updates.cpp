@@ -4,7 +4,7 @@
 #include "schedule/schedules/generators.hpp"
 #include "trireme/schedule/lower.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 // Forwards with which the program begins, all of one stage.
@@ -50,4 +50,4 @@ Phases with_validated_updates(const std::vector<Program>& step, const PipelineSh
     return phases;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

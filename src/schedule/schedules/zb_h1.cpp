@@ -2,7 +2,7 @@
 
 #include "schedule/schedules/generators.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 Program with_late_weights(const TeamWork& work, std::size_t ahead, std::size_t late) {
     const std::vector<int>& all = work.micro_batches;
@@ -44,4 +44,4 @@ std::optional<double> idle_of_zb_h1(const EqualRow& row, const StageCost& cost) 
     return (row.pipe - 1) * (cost.forward + cost.backward_input) - filled * hidden;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -2,7 +2,7 @@
 
 #include "schedule/schedules/generators.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // ZB-H1 with twice as many forwards ahead (Qi et al., 2024), for which there must be 2 * pipe - 1
 // micro-batches: no team waits between its first instruction and its last where I <= F and F + I <= 2 W. What
@@ -27,4 +27,4 @@ std::optional<double> idle_of_zb_h2(const EqualRow& row, const StageCost& cost) 
     return (row.pipe - 1) * std::max({0.0, unfilled, cost.backward_input - cost.forward});
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -4,7 +4,7 @@
 
 #include "schedule/schedules/generators.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 // One of the two stages of a team.
@@ -95,4 +95,4 @@ std::optional<double> idle_of_zb_v(const EqualRow& row, const StageCost& cost) {
     return 0;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace trireme {
+namespace trireme::schedule {
 
 ActivationRoom::ActivationRoom(const std::vector<int>& needed) {
     for (const int count : needed) {
@@ -34,4 +34,4 @@ void ActivationRoom::release(std::size_t micro_batch) {
     while (oldest_ < claims_.size() && is_done(claims_[oldest_])) ++oldest_;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

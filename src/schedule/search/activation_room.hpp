@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace trireme {
+namespace trireme::schedule {
 
 class ActivationRoom {
 public:
@@ -38,4 +38,4 @@ private:
     int peak_ = 0;
 };
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 double replicas_of(const PipelineShape& shape, int stage) {
@@ -114,4 +114,4 @@ std::vector<ListRule> first_rules(const PipelineShape& shape, const StageHolding
     return rules;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

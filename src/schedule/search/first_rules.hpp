@@ -8,10 +8,10 @@
 #include "trireme/schedule/pipeline_shape.hpp"
 #include "trireme/schedule/predict.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // So different that one of them is near to the best; those that most often are come first.
 std::vector<ListRule> first_rules(const PipelineShape& shape, const StageHoldings& holdings,
                                   const std::vector<StageCost>& costs);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

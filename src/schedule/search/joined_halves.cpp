@@ -3,7 +3,7 @@
 #include <iterator>
 #include <utility>
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 // Where an input half stands whose weight half follows.
@@ -78,4 +78,4 @@ std::vector<Program> with_joined_halves(const std::vector<Program>& programs, Pr
     return joining.programs();
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

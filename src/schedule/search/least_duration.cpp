@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 // What one team does.
@@ -51,4 +51,4 @@ double least_duration(const PipelineShape& shape, const StageHoldings& holdings,
     return sums + steps;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace trireme {
+namespace trireme::schedule {
 
 // What comes first: F a forward, I the input half of a backward (or a whole one), W the weight half.
 enum class Preference : std::uint8_t { i_f_w, f_i_w, w_f_i };
@@ -22,4 +22,4 @@ struct ListRule {
     bool last_backward_first = true;  // likewise in backwards; otherwise the first, which ends a micro-batch
 };
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -7,7 +7,7 @@
 
 #include "trireme/schedule/search.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 ListScheduler::ListScheduler(const PipelineShape& shape, const StageHoldings& holdings,
                              const std::vector<StageCost>& costs, const std::vector<bool>& may_split)
@@ -196,4 +196,4 @@ void ListScheduler::deliver(const Delivery& delivery) {
     if (team.is_idle) calls_.emplace(delivery.time, delivery.team);
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

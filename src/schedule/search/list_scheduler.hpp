@@ -15,7 +15,7 @@
 #include "schedule/search/activation_room.hpp"
 #include "schedule/search/list_rule.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 class ListScheduler {
 public:
@@ -84,4 +84,4 @@ private:
     std::vector<Program> programs_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -7,7 +7,7 @@
 
 #include "trireme/base/random.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 constexpr std::size_t farthest = 6;  // places that an instruction moves
@@ -104,4 +104,4 @@ std::vector<Program> with_moved_work(const std::vector<Program>& programs, const
     return search.duration() < before ? search.programs() : programs;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

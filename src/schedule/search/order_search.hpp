@@ -6,7 +6,7 @@
 
 #include "schedule/check/program_clock.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // The shortest that is found in `attempts` moves of a few places within a team, each of which is taken back
 // where it makes the programs longer; `programs` themselves where nothing shorter is found. The shape's bounds
@@ -14,4 +14,4 @@ namespace trireme {
 std::vector<Program> with_moved_work(const std::vector<Program>& programs, const PipelineShape& shape,
                                      ProgramClock& clock, std::size_t attempts);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

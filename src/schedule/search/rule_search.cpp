@@ -9,7 +9,7 @@
 #include "schedule/search/first_rules.hpp"
 #include "trireme/base/random.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 std::vector<std::vector<int>> teams_alike(const PipelineShape& shape, const StageHoldings& holdings) {
@@ -156,4 +156,4 @@ int RuleSearch::most_of(const Teams& alike) const {
     return shape_.micro_batches * static_cast<int>(holdings_.of(alike.front()).size());
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -8,7 +8,7 @@
 
 #include "schedule/search/list_scheduler.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 class RuleSearch {
 public:
@@ -53,4 +53,4 @@ private:
     Made best_;                 // the shortest, and of these one that keeps least
 };
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -16,7 +16,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/generate.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 // How often something is tried: until so many instructions have been gone through, less than a second's work
@@ -159,4 +159,4 @@ std::vector<Phases> programs_ahead(const std::vector<Program>& found, const Pipe
     return all;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -4,7 +4,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 struct Cell {
@@ -114,4 +114,4 @@ std::string grid_of(const Prediction& prediction, std::size_t most_columns) {
     return grid;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

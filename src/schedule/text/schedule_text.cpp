@@ -6,7 +6,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 std::string_view trimmed(std::string_view text) {
@@ -106,4 +106,4 @@ std::string csv_of(const std::vector<Program>& programs) {
     return csv_of(Phases{.prologue = std::vector<Program>(programs.size()), .body = programs});
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

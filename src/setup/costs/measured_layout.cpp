@@ -15,7 +15,7 @@
 #include "trireme/schedule/search.hpp"
 #include "trireme/setup/setup.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 constexpr std::size_t most_micro_batches = std::size_t{1} << 24;  // more are refused: see make_plan()
@@ -23,15 +23,15 @@ constexpr std::size_t most_micro_batches = std::size_t{1} << 24;  // more are re
 constexpr const char* measure_again =
     "; measure this one with `trireme profile` and the same options of the model";
 
-std::size_t bytes_of_parameters(const Layer& layer, std::size_t number) {
+std::size_t bytes_of_parameters(const model::Layer& layer, std::size_t number) {
     std::size_t bytes = 0;
-    for (const ParameterSpec& spec : parameters_of(layer)) bytes += spec.size() * number;
+    for (const model::ParameterSpec& spec : parameters_of(layer)) bytes += spec.size() * number;
     return bytes;
 }
 
-void check_layers(const Profile& profile, const std::string& path, const RunConfig& config,
-                  const ModelConfig& model) {
-    const std::vector<Layer> layers = build_layers(model);
+void check_layers(const plan::Profile& profile, const std::string& path, const config::RunConfig& config,
+                  const model::ModelConfig& model) {
+    const std::vector<model::Layer> layers = build_layers(model);
     if (profile.layers.size() != layers.size()) {
         throw ConfigError(cat("--profile ", path, " is of a model of ", profile.layers.size(), " layers, ",
                               profile.model, ", and ", model.name, " has ", layers.size(),
@@ -39,7 +39,7 @@ void check_layers(const Profile& profile, const std::string& path, const RunConf
     }
     const std::size_t number = bytes_of(dtype_of(config.precision.dtype));
     for (std::size_t l = 0; l < layers.size(); ++l) {
-        const LayerProfile& known = profile.layers[l];
+        const plan::LayerProfile& known = profile.layers[l];
         const std::size_t parameters = bytes_of_parameters(layers[l], number);
         if (known.name == kind_of(layers[l]) && known.parameters == parameters) continue;
         throw ConfigError(cat("--profile ", path, " is of another model, ", profile.model, ": its layer ", l,
@@ -50,27 +50,30 @@ void check_layers(const Profile& profile, const std::string& path, const RunConf
 }
 
 // Of those between the replicas of two stages, the slowest for rows of that many bytes.
-Link slowest_link(const RankProfiles& profiles, const StageLayout& from, const StageLayout& to) {
+layout::Link slowest_link(const plan::RankProfiles& profiles, const layout::StageLayout& from,
+                          const layout::StageLayout& to) {
     const auto bytes = static_cast<double>(profiles.kinds.front().layers.front().rows);
-    Link slowest;
+    layout::Link slowest;
     for (std::size_t r = 0; r < from.replicas.size(); ++r) {
-        const Link link = profiles.link(from.replicas[r].ranks.front(), to.replicas[r].ranks.front(), bytes);
+        const layout::Link link =
+            profiles.link(from.replicas[r].ranks.front(), to.replicas[r].ranks.front(), bytes);
         if (link.seconds(bytes) > slowest.seconds(bytes)) slowest = link;
     }
     return slowest;
 }
 
 // Of the devices of a stage's ranks.
-std::vector<std::size_t> kinds_of(const RankProfiles& profiles, const StageLayout& stage) {
+std::vector<std::size_t> kinds_of(const plan::RankProfiles& profiles, const layout::StageLayout& stage) {
     std::set<std::size_t> kinds;
-    for (const ReplicaLayout& replica : stage.replicas) {
+    for (const layout::ReplicaLayout& replica : stage.replicas) {
         for (const int rank : replica.ranks) kinds.insert(profiles.kind_of(rank));
     }
     return {kinds.begin(), kinds.end()};
 }
 
 // What programs say of a stage, over all teams that hold it.
-void take_most(const ProvedPrograms& proved, std::size_t stage, std::size_t chunks, StagePlace& place) {
+void take_most(const plan::ProvedPrograms& proved, std::size_t stage, std::size_t chunks,
+               layout::StagePlace& place) {
     for (const int team : proved.shape.holders[stage]) {
         const auto t = static_cast<std::size_t>(team);
         const std::size_t buffers = most_row_buffers(proved.long_program(team), team, proved.shape);
@@ -81,11 +84,12 @@ void take_most(const ProvedPrograms& proved, std::size_t stage, std::size_t chun
 }
 
 // An evaluation keeps what is being sent beside what it computes.
-StagePlace place_of(const RankProfiles& profiles, const Plan& trial, std::size_t stage, std::size_t chunks) {
-    const std::vector<StageLayout>& stages = trial.layout.stages;
-    StagePlace place{.in_flight = 1 + static_cast<std::size_t>(trial.evaluation.shape.slots),
-                     .recomputes = trial.recompute[stage] == Recompute::full,
-                     .kinds = kinds_of(profiles, stages[stage])};
+layout::StagePlace place_of(const plan::RankProfiles& profiles, const plan::Plan& trial, std::size_t stage,
+                            std::size_t chunks) {
+    const std::vector<layout::StageLayout>& stages = trial.layout.stages;
+    layout::StagePlace place{.in_flight = 1 + static_cast<std::size_t>(trial.evaluation.shape.slots),
+                             .recomputes = trial.recompute[stage] == plan::Recompute::full,
+                             .kinds = kinds_of(profiles, stages[stage])};
     if (stage + 1 < stages.size()) {
         place.onward = slowest_link(profiles, stages[stage], stages[stage + 1]);
     }
@@ -95,7 +99,7 @@ StagePlace place_of(const RankProfiles& profiles, const Plan& trial, std::size_t
 }
 
 // It gives layers to numbers of ranks, whoever these are.
-void check_ranks_are_alike(const RankProfiles& profiles, const RunConfig& config, int ranks) {
+void check_ranks_are_alike(const plan::RankProfiles& profiles, const config::RunConfig& config, int ranks) {
     const std::vector<std::string> paths = profile_paths(config.costs.profiles);
     for (int rank = 1; rank < ranks; ++rank) {
         if (profiles.kind_of(rank) == profiles.kind_of(0)) continue;
@@ -108,18 +112,20 @@ void check_ranks_are_alike(const RankProfiles& profiles, const RunConfig& config
 
 // A file of programs is not read before there is a layout for it.
 bool keeps_weight_versions(const std::string& schedule) {
-    const Schedule* const known = find_schedule(schedule);
+    const schedule::Schedule* const known = schedule::find_schedule(schedule);
     return known != nullptr && known->keeps_old_weights;
 }
 
 }  // namespace
 
-bool is_measured(const LayoutConfig& layout) { return layout.layout.empty() && layout.partition == "measured"; }
-bool is_pipedream(const LayoutConfig& layout) {
+bool is_measured(const config::LayoutConfig& layout) {
+    return layout.layout.empty() && layout.partition == "measured";
+}
+bool is_pipedream(const config::LayoutConfig& layout) {
     return layout.layout.empty() && layout.partition == "pipedream";
 }
 
-RankProfiles profiles_for(const RunConfig& config, const ModelConfig& model) {
+plan::RankProfiles profiles_for(const config::RunConfig& config, const model::ModelConfig& model) {
     const std::vector<std::string> paths = profile_paths(config.costs.profiles);
     if (paths.empty()) {
         throw ConfigError(
@@ -127,27 +133,27 @@ RankProfiles profiles_for(const RunConfig& config, const ModelConfig& model) {
                 " needs the measured cost of each layer; measure it with `trireme profile --model ", model.name,
                 " --output profile.json`, and pass --profile profile.json"));
     }
-    RankProfiles profiles = read_profiles(config);
+    plan::RankProfiles profiles = read_profiles(config);
     for (std::size_t kind = 0; kind < paths.size(); ++kind)
         check_layers(profiles.kinds[kind], paths[kind], config, model);
     return profiles;
 }
 
-std::vector<std::size_t> measured_cuts(const RunConfig& config, const ModelConfig& model, const Grid& grid,
-                                       const Plan& trial) {
-    const RankProfiles profiles = profiles_for(config, model);
+std::vector<std::size_t> measured_cuts(const config::RunConfig& config, const model::ModelConfig& model,
+                                       const layout::Grid& grid, const plan::Plan& trial) {
+    const plan::RankProfiles profiles = profiles_for(config, model);
     const auto chunks = static_cast<std::size_t>(grid.chunks);
-    const DType dtype = dtype_of(config.precision.dtype);
+    const device::DType dtype = dtype_of(config.precision.dtype);
     const bool has_backup = trial.training.shape.validates;
     const int updaters = config.layout.shard_optimizer ? grid.data : 1;
-    BalanceRules rules{.stages = {},
-                       .micro_batches = config.schedule.microbatches,
-                       .memory_limit = config.layout.memory_limit / chunks};
+    layout::BalanceRules rules{.stages = {},
+                               .micro_batches = config.schedule.microbatches,
+                               .memory_limit = config.layout.memory_limit / chunks};
     for (std::size_t s = 0; s < trial.layout.stages.size(); ++s) {
         rules.stages.push_back(place_of(profiles, trial, s, chunks));
     }
-    std::vector<std::vector<LayerLoad>> loads;
-    for (const Profile& profile : profiles.kinds) {
+    std::vector<std::vector<layout::LayerLoad>> loads;
+    for (const plan::Profile& profile : profiles.kinds) {
         loads.push_back(layer_loads(profile, {.numbers = numbers_kept(config.optimizer, dtype, has_backup),
                                               .updaters = static_cast<std::size_t>(updaters),
                                               .sharers = static_cast<std::size_t>(grid.tensor)}));
@@ -155,13 +161,13 @@ std::vector<std::size_t> measured_cuts(const RunConfig& config, const ModelConfi
     return balanced_cuts(loads, rules);
 }
 
-Layout pipedream_layout(const RunConfig& config, const ModelConfig& model, int ranks) {
-    const RankProfiles profiles = profiles_for(config, model);
+layout::Layout pipedream_layout(const config::RunConfig& config, const model::ModelConfig& model, int ranks) {
+    const plan::RankProfiles profiles = profiles_for(config, model);
     check_ranks_are_alike(profiles, config, ranks);
-    const Profile& profile = profiles.of(0);
-    std::vector<LayerLoad> loads = layer_loads(profile, {.numbers = moments_of(config.optimizer)});
-    if (config.layout.recompute == std::vector{Recompute::full}) {
-        for (LayerLoad& load : loads) load = recomputed(load);
+    const plan::Profile& profile = profiles.of(0);
+    std::vector<layout::LayerLoad> loads = layer_loads(profile, {.numbers = moments_of(config.optimizer)});
+    if (config.layout.recompute == std::vector{plan::Recompute::full}) {
+        for (layout::LayerLoad& load : loads) load = recomputed(load);
     }
     const auto micro_batches = std::min(config.schedule.microbatches, most_micro_batches);
     return share_layers(loads, {.ranks = ranks,
@@ -172,4 +178,4 @@ Layout pipedream_layout(const RunConfig& config, const ModelConfig& model, int r
         .layout;
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -14,30 +14,31 @@
 #include "trireme/plan/profile.hpp"
 #include "trireme/setup/simulated_device.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
-bool is_for_others(const ProfileFile& file) { return !file.ranks; }
+bool is_for_others(const config::ProfileFile& file) { return !file.ranks; }
 
 // Only the names of devices tell which of several files a rank takes.
-bool asks_for_devices(const std::vector<ProfileFile>& files) {
+bool asks_for_devices(const std::vector<config::ProfileFile>& files) {
     return std::ranges::count_if(files, is_for_others) > 1;
 }
 
-void check_is_in_job(const ProfileFile& file, std::size_t ranks) {
+void check_is_in_job(const config::ProfileFile& file, std::size_t ranks) {
     if (static_cast<std::size_t>(file.ranks->last) < ranks) return;
     throw ConfigError(cat("--profile ", text_of(file), " names rank ", file.ranks->last, ", and the job has ",
                           ranks, ranks == 1 ? " rank" : " ranks", "; name ranks from 0 to ", ranks - 1));
 }
 
 // Of each rank, the file that names it; null: none does.
-std::vector<const ProfileFile*> named_files(const std::vector<ProfileFile>& files, std::size_t ranks) {
-    std::vector<const ProfileFile*> of_ranks(ranks, nullptr);
-    for (const ProfileFile& file : files) {
+std::vector<const config::ProfileFile*> named_files(const std::vector<config::ProfileFile>& files,
+                                                    std::size_t ranks) {
+    std::vector<const config::ProfileFile*> of_ranks(ranks, nullptr);
+    for (const config::ProfileFile& file : files) {
         if (is_for_others(file)) continue;
         check_is_in_job(file, ranks);
         for (int rank = file.ranks->first; rank <= file.ranks->last; ++rank) {
-            const ProfileFile*& known = of_ranks[static_cast<std::size_t>(rank)];
+            const config::ProfileFile*& known = of_ranks[static_cast<std::size_t>(rank)];
             if (known != nullptr) {
                 throw ConfigError(cat("--profile names rank ", rank, " twice: ", text_of(*known), " and ",
                                       text_of(file), "; keep one of them"));
@@ -48,7 +49,7 @@ std::vector<const ProfileFile*> named_files(const std::vector<ProfileFile>& file
     return of_ranks;
 }
 
-std::vector<int> ranks_without(const std::vector<const ProfileFile*>& of_ranks) {
+std::vector<int> ranks_without(const std::vector<const config::ProfileFile*>& of_ranks) {
     std::vector<int> ranks;
     for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
         if (of_ranks[rank] == nullptr) ranks.push_back(static_cast<int>(rank));
@@ -57,19 +58,19 @@ std::vector<int> ranks_without(const std::vector<const ProfileFile*>& of_ranks) 
 }
 
 // The first of them that follow each other.
-RankSpan first_span(const std::vector<int>& ranks) {
+config::RankSpan first_span(const std::vector<int>& ranks) {
     std::size_t count = 1;
     while (count < ranks.size() && ranks[count] == ranks.front() + static_cast<int>(count)) ++count;
     return {ranks.front(), ranks[count - 1]};
 }
 
 // The files that are for other ranks than those named, by the device that each was measured on.
-std::map<std::string, std::size_t> files_by_device(const std::vector<ProfileFile>& files) {
+std::map<std::string, std::size_t> files_by_device(const std::vector<config::ProfileFile>& files) {
     std::map<std::string, std::size_t> by_device;
     for (std::size_t f = 0; f < files.size(); ++f) {
         if (!is_for_others(files[f])) continue;
         const std::string& path = files[f].path;
-        const Profile profile = profile_from_json(read_regular_file(path, "--profile"), path);
+        const plan::Profile profile = plan::profile_from_json(read_regular_file(path, "--profile"), path);
         const auto [known, is_new] = by_device.emplace(profile.machine, f);
         if (is_new) continue;
         throw ConfigError(cat("--profile names ", files[known->second].path, " and ", path,
@@ -88,34 +89,34 @@ std::map<std::string, std::size_t> files_by_device(const std::vector<ProfileFile
     }
     std::string names;
     for (const auto& [name, file] : known) names += cat(names.empty() ? "'" : " and '", name, '\'');
-    throw ConfigError(cat("--profile names no file for the device of ", text_of_ranks(ranks), ", '", device,
-                          "' (those given are for ", names, "); add one that was measured there, or ",
+    throw ConfigError(cat("--profile names no file for the device of ", layout::text_of_ranks(ranks), ", '",
+                          device, "' (those given are for ", names, "); add one that was measured there, or ",
                           text_of(first_span(ranks)), "=FILE"));
 }
 
 // One for each run of ranks that have the same.
-std::vector<ProfileFile> with_ranks(const std::vector<ProfileFile>& files,
-                                    const std::vector<std::size_t>& of_ranks) {
-    std::vector<ProfileFile> by_ranks;
+std::vector<config::ProfileFile> with_ranks(const std::vector<config::ProfileFile>& files,
+                                            const std::vector<std::size_t>& of_ranks) {
+    std::vector<config::ProfileFile> by_ranks;
     for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
         const int number = static_cast<int>(rank);
         if (rank > 0 && of_ranks[rank] == of_ranks[rank - 1]) {
             by_ranks.back().ranks->last = number;
         } else {
-            by_ranks.push_back({files[of_ranks[rank]].path, RankSpan{number, number}});
+            by_ranks.push_back({files[of_ranks[rank]].path, config::RankSpan{number, number}});
         }
     }
     return by_ranks;
 }
 
-std::vector<std::size_t> files_of_ranks(const std::vector<ProfileFile>& files,
+std::vector<std::size_t> files_of_ranks(const std::vector<config::ProfileFile>& files,
                                         const std::vector<std::string>& devices) {
-    const std::vector<const ProfileFile*> by_rank = named_files(files, devices.size());
+    const std::vector<const config::ProfileFile*> by_rank = named_files(files, devices.size());
     const std::map<std::string, std::size_t> by_device = files_by_device(files);
     std::vector<std::size_t> of_ranks;
     for (std::size_t rank = 0; rank < devices.size(); ++rank) {
         const auto found = by_device.find(devices[rank]);
-        const ProfileFile* const named = by_rank[rank];
+        const config::ProfileFile* const named = by_rank[rank];
         if (named == nullptr && found == by_device.end())
             refuse_device(devices[rank], devices, ranks_without(by_rank), by_device);
         of_ranks.push_back(named ? static_cast<std::size_t>(named - files.data()) : found->second);
@@ -123,7 +124,7 @@ std::vector<std::size_t> files_of_ranks(const std::vector<ProfileFile>& files,
     return of_ranks;
 }
 
-std::vector<std::string> simulated_names(const RunConfig& config, int ranks) {
+std::vector<std::string> simulated_names(const config::RunConfig& config, int ranks) {
     const SimulatedDevices devices = *simulated_devices(config, ranks);
     std::vector<std::string> names;
     for (int rank = 0; rank < ranks; ++rank) names.push_back(devices.of(rank).name);
@@ -132,12 +133,12 @@ std::vector<std::string> simulated_names(const RunConfig& config, int ranks) {
 
 }  // namespace
 
-void check_profile_files(const std::vector<ProfileFile>& files) {
-    for (const ProfileFile& file : files)
-        profile_from_json(read_regular_file(file.path, "--profile"), file.path);
+void check_profile_files(const std::vector<config::ProfileFile>& files) {
+    for (const config::ProfileFile& file : files)
+        plan::profile_from_json(read_regular_file(file.path, "--profile"), file.path);
 }
 
-void check_profile_ranks(const std::vector<ProfileFile>& files, int ranks) {
+void check_profile_ranks(const std::vector<config::ProfileFile>& files, int ranks) {
     const std::vector<int> left = ranks_without(named_files(files, static_cast<std::size_t>(ranks)));
     if (asks_for_devices(files)) {
         throw ConfigError(
@@ -147,20 +148,22 @@ void check_profile_ranks(const std::vector<ProfileFile>& files, int ranks) {
                 files.front().path, ",4-7=", files.back().path));
     }
     if (files.empty() || left.empty() || std::ranges::any_of(files, is_for_others)) return;
-    throw ConfigError(cat("--profile names no file for ", text_of_ranks(left), "; add ",
+    throw ConfigError(cat("--profile names no file for ", layout::text_of_ranks(left), "; add ",
                           text_of(first_span(left)), "=FILE, or a file without ranks, for all others"));
 }
 
-std::vector<ProfileFile> files_for_devices(const std::vector<ProfileFile>& files,
-                                           const std::vector<std::string>& devices) {
+std::vector<config::ProfileFile> files_for_devices(const std::vector<config::ProfileFile>& files,
+                                                   const std::vector<std::string>& devices) {
     return with_ranks(files, files_of_ranks(files, devices));
 }
 
-RunConfig with_profiles_of_ranks(RunConfig config, const Session& session, Communicator& control) {
-    std::vector<ProfileFile>& files = config.costs.profiles;
+config::RunConfig with_profiles_of_ranks(config::RunConfig config, const comm::Session& session,
+                                         comm::Communicator& control) {
+    std::vector<config::ProfileFile>& files = config.costs.profiles;
     if (!asks_for_devices(files)) return config;
-    const bool are_gpus = config.precision.device == DeviceKind::cuda;
-    std::vector<std::string> devices = gather_all(control, are_gpus ? gpu_in_use().name : processor_name());
+    const bool are_gpus = config.precision.device == config::DeviceKind::cuda;
+    std::vector<std::string> devices =
+        gather_all(control, are_gpus ? device::gpu_in_use().name : device::processor_name());
     std::ostringstream numbers;
     agree(control, [&] {
         if (session.rank() != 0) return;
@@ -174,4 +177,4 @@ RunConfig with_profiles_of_ranks(RunConfig config, const Session& session, Commu
     return config;
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -7,12 +7,12 @@
 #include "trireme/base/error.hpp"
 #include "trireme/layout/layout.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
-std::optional<ProfiledKernels> kernels_of(const Profile& profile, const std::string& path) {
+std::optional<ProfiledKernels> kernels_of(const plan::Profile& profile, const std::string& path) {
     if (profile.kernels.empty()) return std::nullopt;
-    return ProfiledKernels{.times = KernelTimes(profile.kernels),
+    return ProfiledKernels{.times = plan::KernelTimes(profile.kernels),
                            .launch = profile.launch,
                            .source = cat(path, ": ", profile.machine, ", ", profile.device, ", ",
                                          profile.threads, profile.threads == 1 ? " thread" : " threads")};
@@ -42,14 +42,14 @@ std::string RankKernels::source() const {
         }
         if (!kinds_[kind] || ranks.empty()) continue;
         if (ranks.size() == of_ranks_.size()) return kinds_[kind]->source;
-        text += cat(text.empty() ? "" : " and ", kinds_[kind]->source, " (", text_of_ranks(ranks), ')');
+        text += cat(text.empty() ? "" : " and ", kinds_[kind]->source, " (", layout::text_of_ranks(ranks), ')');
     }
     return text;
 }
 
-RankKernels profiled_kernels(const RunConfig& config, int ranks) {
+RankKernels profiled_kernels(const config::RunConfig& config, int ranks) {
     if (config.costs.profiles.empty() || config.costs.cluster.empty()) return {};
-    const RankProfiles profiles = read_profiles(config);
+    const plan::RankProfiles profiles = read_profiles(config);
     const std::vector<std::string> paths = profile_paths(config.costs.profiles);
     std::vector<std::optional<ProfiledKernels>> kinds;
     for (std::size_t kind = 0; kind < paths.size(); ++kind)
@@ -59,11 +59,11 @@ RankKernels profiled_kernels(const RunConfig& config, int ranks) {
     return {std::move(kinds), std::move(of_ranks)};
 }
 
-KernelSeconds kernel_seconds_of(const ProfiledKernels& kernels) {
-    return [kernels](const Cost& cost, double clock) {
-        const KernelCall call{.flops = cost.flops, .bytes = cost.bytes, .product = cost.product};
+device::KernelSeconds kernel_seconds_of(const ProfiledKernels& kernels) {
+    return [kernels](const device::Cost& cost, double clock) {
+        const plan::KernelCall call{.flops = cost.flops, .bytes = cost.bytes, .product = cost.product};
         return kernels.times.seconds(cost.kernel, call, clock) + kernels.launch;
     };
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -6,57 +6,59 @@
 #include "trireme/plan/measured_costs.hpp"
 #include "trireme/setup/measured_layout.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 // By the profiles, as if backwards were in halves wherever they may be.
-Plan made_for(const RankProfiles& profiles, PlanWish wish, std::vector<bool> may_split) {
-    const Plan outline = plan_without_programs(wish);
+plan::Plan made_for(const plan::RankProfiles& profiles, plan::PlanWish wish, std::vector<bool> may_split) {
+    const plan::Plan outline = plan_without_programs(wish);
     std::vector<bool> in_halves = may_split;
     for (std::size_t s = 0; s < in_halves.size(); ++s) {
-        if (outline.recompute[s] == Recompute::full) in_halves[s] = false;
+        if (outline.recompute[s] == plan::Recompute::full) in_halves[s] = false;
     }
     wish.may_split = std::move(may_split);
     wish.costs = measured_costs(profiles, outline, in_halves);
     return make_plan(wish);
 }
 
-double seconds_of(const Plan& plan, const RankProfiles& profiles) {
+double seconds_of(const plan::Plan& plan, const plan::RankProfiles& profiles) {
     return predict_step(plan.training.phases(), plan.training.shape, measured_costs(profiles, plan)).seconds;
 }
 
 }  // namespace
 
-bool are_measured(const CostConfig& costs) { return costs.stages.empty() && !costs.profiles.empty(); }
+bool are_measured(const config::CostConfig& costs) { return costs.stages.empty() && !costs.profiles.empty(); }
 
-std::vector<StageCost> given_costs(const CostConfig& costs, std::size_t stages) {
-    const std::vector<StageCost>& given = costs.stages;
-    if (given.empty()) return std::vector<StageCost>(stages);
-    if (given.size() == 1) return std::vector<StageCost>(stages, given.front());
+std::vector<schedule::StageCost> given_costs(const config::CostConfig& costs, std::size_t stages) {
+    const std::vector<schedule::StageCost>& given = costs.stages;
+    if (given.empty()) return std::vector<schedule::StageCost>(stages);
+    if (given.size() == 1) return std::vector<schedule::StageCost>(stages, given.front());
     if (given.size() == stages) return given;
     throw ConfigError(cat("--cost is given for ", given.size(), " stages, but the layout has ", stages,
                           "; give it once for all stages, or once for each"));
 }
 
-std::vector<StageCost> costs_of(const RunConfig& config, const ModelConfig& model, const Plan& plan) {
+std::vector<schedule::StageCost> costs_of(const config::RunConfig& config, const model::ModelConfig& model,
+                                          const plan::Plan& plan) {
     if (are_measured(config.costs)) return measured_costs(profiles_for(config, model), plan);
     return given_costs(config.costs, plan.layout.stages.size());
 }
 
-Plan searched_plan(const RunConfig& config, const ModelConfig& model, PlanWish wish) {
+plan::Plan searched_plan(const config::RunConfig& config, const model::ModelConfig& model,
+                         plan::PlanWish wish) {
     const std::size_t stages = wish.layout.stages.size();
     if (!are_measured(config.costs)) {
         wish.costs = given_costs(config.costs, stages);
         return make_plan(wish);
     }
-    const RankProfiles profiles = profiles_for(config, model);
+    const plan::RankProfiles profiles = profiles_for(config, model);
     const std::vector<bool> nowhere(stages, false);
     const std::vector<bool> wherever =
         wish.may_split.empty() ? std::vector<bool>(stages, true) : wish.may_split;
-    Plan whole = made_for(profiles, wish, nowhere);
+    plan::Plan whole = made_for(profiles, wish, nowhere);
     if (wherever == nowhere) return whole;
-    Plan divided = made_for(profiles, std::move(wish), wherever);
+    plan::Plan divided = made_for(profiles, std::move(wish), wherever);
     return seconds_of(divided, profiles) < seconds_of(whole, profiles) ? divided : whole;
 }
 
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -11,62 +11,66 @@
 #include "trireme/model/model.hpp"
 #include "trireme/tools/stored_files.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace fs = std::filesystem;
 namespace {
 
 // The parameters of a model, and which of them are stored.
 struct Contents {
-    std::vector<ParameterSpec> specs;  // those that are there
-    LoadReport report;
+    std::vector<model::ParameterSpec> specs;  // those that are there
+    checkpoint::LoadReport report;
 };
 
-Contents contents_of(const StoredModel& stored) {
+Contents contents_of(const checkpoint::StoredModel& stored) {
     Contents contents;
-    const std::vector<ParameterSpec> all = unique_parameters(build_layers(stored.config()));
+    const std::vector<model::ParameterSpec> all = unique_parameters(build_layers(stored.config()));
     contents.report = check_fit(stored, all);
     std::copy_if(all.begin(), all.end(), std::back_inserter(contents.specs),
-                 [&](const ParameterSpec& spec) { return stored.has(spec); });
+                 [&](const model::ParameterSpec& spec) { return stored.has(spec); });
     return contents;
 }
 
 double millions(std::uint64_t count) { return 1e-6 * static_cast<double>(count); }
 
-std::uint64_t count_values(const std::vector<ParameterSpec>& specs) {
+std::uint64_t count_values(const std::vector<model::ParameterSpec>& specs) {
     std::uint64_t values = 0;
-    for (const ParameterSpec& spec : specs) values += spec.size();
+    for (const model::ParameterSpec& spec : specs) values += spec.size();
     return values;
 }
 
 // Some rows of a parameter as a parameter of its own.
-ParameterSpec rows_of(const ParameterSpec& spec, Range rows) {
-    ParameterSpec part = spec;
+model::ParameterSpec rows_of(const model::ParameterSpec& spec, layout::Range rows) {
+    model::ParameterSpec part = spec;
     part.rows = rows.count;
     part.placements = {{.box = {rows, {0, spec.columns}}}};
     return part;
 }
 
-fs::path import_model(const StoredModel& stored, const std::vector<ParameterSpec>& specs,
+fs::path import_model(const checkpoint::StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
                       const fs::path& folder, Progress& progress) {
-    std::vector<CheckpointTensor> tensors;
-    for (const ParameterSpec& spec : specs) {
-        const StoredType source = stored.type_of(spec);
-        const StoredType type = source == StoredType::f64 ? StoredType::f64 : StoredType::f32;
-        tensors.push_back(checkpoint_tensor(spec, type, source));
+    std::vector<checkpoint::CheckpointTensor> tensors;
+    for (const model::ParameterSpec& spec : specs) {
+        const archive::StoredType source = stored.type_of(spec);
+        const archive::StoredType type =
+            source == archive::StoredType::f64 ? archive::StoredType::f64 : archive::StoredType::f32;
+        tensors.push_back(checkpoint::checkpoint_tensor(spec, type, source));
     }
-    const ModelDescription description{.config = config_text_of(stored.config(), tensors, stored.config_text()),
-                                       .tokenizer = stored.tokenizer(),
-                                       .generation = stored.generation()};
+    const checkpoint::ModelDescription description{
+        .config = config_text_of(stored.config(), tensors, stored.config_text()),
+        .tokenizer = stored.tokenizer(),
+        .generation = stored.generation()};
     std::vector<std::byte> bytes;
-    const auto read = [&](std::size_t number, Range rows) {
-        const DType dtype = tensors[number].type == StoredType::f64 ? DType::f64 : DType::f32;
-        const ParameterSpec part = rows_of(specs[number], rows);
+    const auto read = [&](std::size_t number, layout::Range rows) {
+        const device::DType dtype =
+            tensors[number].type == archive::StoredType::f64 ? device::DType::f64 : device::DType::f32;
+        const model::ParameterSpec part = rows_of(specs[number], rows);
         bytes.resize(part.size() * bytes_of(dtype));
         stored.read(part, {bytes.data(), dtype, part.rows, part.columns, part.columns});
         progress.advance(millions(part.size()));
         return std::span<const std::byte>(bytes);
     };
-    return write_checkpoint(folder, state_of(description, tensors), description, read, Existing::refused);
+    return write_checkpoint(folder, state_of(description, tensors), description, read,
+                            archive::Existing::refused);
 }
 
 void print_names(std::ostream& out, const std::vector<std::string>& names, const std::string& what) {
@@ -78,20 +82,20 @@ void print_names(std::ostream& out, const std::vector<std::string>& names, const
     out << (names.size() > most ? ", ...\n" : "\n");
 }
 
-void print_report(std::ostream& out, const LoadReport& report) {
+void print_report(std::ostream& out, const checkpoint::LoadReport& report) {
     print_names(out, report.unused, "of the input that the model has no place for, left out");
     print_names(out, report.missing, "of the head that the input lacks; training starts them afresh");
 }
 
-std::string sum_of(const std::vector<ParameterSpec>& specs) {
+std::string sum_of(const std::vector<model::ParameterSpec>& specs) {
     return cat(specs.size(), " tensors, ", with_commas(count_values(specs)), " parameters");
 }
 
 }  // namespace
 
 void convert(const ConvertConfig& config, std::ostream& out) {
-    const StoredModel stored = StoredModel::open(config.input);
-    refuse_unless_empty(config.output);
+    const checkpoint::StoredModel stored = checkpoint::StoredModel::open(config.input);
+    archive::refuse_unless_empty(config.output);
     if (!stored.is_checkpoint() && config.dtype)
         throw ConfigError(cat("--dtype is of an export, but ", stored.place(), " becomes a checkpoint, whose ",
                               "weights keep their values; leave it out"));
@@ -115,4 +119,4 @@ void convert(const ConvertConfig& config, std::ostream& out) {
     print_report(out, contents.report);
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

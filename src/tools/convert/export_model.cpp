@@ -9,26 +9,27 @@
 #include "trireme/base/error.hpp"
 #include "trireme/model/config_json.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace fs = std::filesystem;
 namespace {
 
 struct ShardFile {
-    std::vector<const ParameterSpec*> specs;
+    std::vector<const model::ParameterSpec*> specs;
     std::uint64_t bytes = 0;
 };
 
-using Types = std::map<std::string, StoredType>;  // by the tensor's name
+using Types = std::map<std::string, archive::StoredType>;  // by the tensor's name
 
-std::uint64_t bytes_of(const ParameterSpec& spec, const Types& types) {
+std::uint64_t bytes_of(const model::ParameterSpec& spec, const Types& types) {
     return spec.size() * bytes_of(types.at(spec.name));
 }
 
 // As Hugging Face cuts: in the order of the model; a tensor above the limit is alone and cuts nothing.
-std::vector<ShardFile> cut(const std::vector<ParameterSpec>& specs, const Types& types, std::uint64_t limit) {
+std::vector<ShardFile> cut(const std::vector<model::ParameterSpec>& specs, const Types& types,
+                           std::uint64_t limit) {
     std::vector<ShardFile> shards;
     ShardFile open;
-    for (const ParameterSpec& spec : specs) {
+    for (const model::ParameterSpec& spec : specs) {
         const std::uint64_t bytes = bytes_of(spec, types);
         if (bytes > limit) {
             shards.push_back({.specs = {&spec}, .bytes = bytes});
@@ -52,20 +53,20 @@ std::string shard_name(std::size_t shard, std::size_t count) {
     return cat("model-", five_digits(shard + 1), "-of-", five_digits(count), ".safetensors");
 }
 
-void write_shard(const StoredModel& stored, const ShardFile& shard, const Types& types, const fs::path& path,
-                 Progress& progress) {
-    std::map<std::string, const ParameterSpec*> by_name;
-    std::vector<StoredTensor> tensors;
-    for (const ParameterSpec* spec : shard.specs) {
+void write_shard(const checkpoint::StoredModel& stored, const ShardFile& shard, const Types& types,
+                 const fs::path& path, Progress& progress) {
+    std::map<std::string, const model::ParameterSpec*> by_name;
+    std::vector<archive::StoredTensor> tensors;
+    for (const model::ParameterSpec* spec : shard.specs) {
         by_name.emplace(spec->name, spec);
-        StoredTensor tensor;
+        archive::StoredTensor tensor;
         tensor.name = spec->name;
         tensor.type = types.at(spec->name);
         tensor.shape.assign(spec->shape.begin(), spec->shape.end());
         tensors.push_back(std::move(tensor));
     }
-    SafetensorsWriter writer(path, std::move(tensors), {{"format", "pt"}});
-    for (const StoredTensor& tensor : writer.tensors()) {
+    archive::SafetensorsWriter writer(path, std::move(tensors), {{"format", "pt"}});
+    for (const archive::StoredTensor& tensor : writer.tensors()) {
         std::vector<std::byte> bytes(tensor.bytes());
         stored.read(*by_name.at(tensor.name), tensor.type, bytes);
         writer.write(bytes);
@@ -78,7 +79,7 @@ std::string index_text(const std::vector<ShardFile>& shards, std::uint64_t bytes
     nlohmann::json index;
     std::uint64_t parameters = 0;
     for (std::size_t i = 0; i < shards.size(); ++i) {
-        for (const ParameterSpec* spec : shards[i].specs) {
+        for (const model::ParameterSpec* spec : shards[i].specs) {
             index["weight_map"][spec->name] = shard_name(i, shards.size());
             parameters += spec->size();
         }
@@ -88,12 +89,12 @@ std::string index_text(const std::vector<ShardFile>& shards, std::uint64_t bytes
 }
 
 // The type of most parameters: a config.json names one.
-StoredType main_type(const std::vector<ParameterSpec>& specs, const Types& types) {
-    std::map<StoredType, std::uint64_t> parameters;
-    for (const ParameterSpec& spec : specs) parameters[types.at(spec.name)] += spec.size();
+archive::StoredType main_type(const std::vector<model::ParameterSpec>& specs, const Types& types) {
+    std::map<archive::StoredType, std::uint64_t> parameters;
+    for (const model::ParameterSpec& spec : specs) parameters[types.at(spec.name)] += spec.size();
     const auto most = std::max_element(parameters.begin(), parameters.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-    return most == parameters.end() ? StoredType::f32 : most->first;
+    return most == parameters.end() ? archive::StoredType::f32 : most->first;
 }
 
 std::string names_of(const Types& types) {
@@ -106,29 +107,30 @@ std::string names_of(const Types& types) {
 
 }  // namespace
 
-ExportFacts export_model(const StoredModel& stored, const std::vector<ParameterSpec>& specs,
+ExportFacts export_model(const checkpoint::StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
                          const ExportPlan& plan, Progress& progress) {
     Types types;
-    for (const ParameterSpec& spec : specs) types.emplace(spec.name, plan.dtype.value_or(stored.type_of(spec)));
+    for (const model::ParameterSpec& spec : specs)
+        types.emplace(spec.name, plan.dtype.value_or(stored.type_of(spec)));
     const std::vector<ShardFile> shards = cut(specs, types, plan.shard_bytes);
     ExportFacts facts{.files = shards.size(), .types = names_of(types)};
-    PartialFolder folder(plan.folder, Existing::refused);
+    archive::PartialFolder folder(plan.folder, archive::Existing::refused);
     for (std::size_t i = 0; i < shards.size(); ++i) {
         write_shard(stored, shards[i], types, folder.partial_path() / shard_name(i, shards.size()), progress);
         facts.bytes += shards[i].bytes;
     }
     if (shards.size() > 1)
-        write_whole_file(folder.partial_path() / "model.safetensors.index.json",
-                         index_text(shards, facts.bytes));
-    write_whole_file(
+        archive::write_whole_file(folder.partial_path() / "model.safetensors.index.json",
+                                  index_text(shards, facts.bytes));
+    archive::write_whole_file(
         folder.partial_path() / "config.json",
         config_json_of(stored.config(), torch_name_of(main_type(specs, types)), stored.config_text()));
     if (!stored.tokenizer().empty())
-        write_whole_file(folder.partial_path() / "tokenizer.json", stored.tokenizer());
+        archive::write_whole_file(folder.partial_path() / "tokenizer.json", stored.tokenizer());
     if (!stored.generation().empty())
-        write_whole_file(folder.partial_path() / "generation_config.json", stored.generation());
+        archive::write_whole_file(folder.partial_path() / "generation_config.json", stored.generation());
     folder.keep("config.json");
     return facts;
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -10,11 +10,11 @@
 #include "trireme/base/progress.hpp"
 #include "trireme/checkpoint/stored_model.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 
 struct ExportPlan {
-    std::filesystem::path folder;     // holds nothing; what goes there appears when it is whole
-    std::optional<StoredType> dtype;  // none: each tensor's own
+    std::filesystem::path folder;              // holds nothing; what goes there appears when it is whole
+    std::optional<archive::StoredType> dtype;  // none: each tensor's own
     std::uint64_t shard_bytes = 0;
 };
 
@@ -27,7 +27,7 @@ struct ExportFacts {
 // Writes config.json, tokenizer.json if there is one, and model.safetensors, or shards of it and their index.
 // `stored` must hold all of `specs`. `progress` counts millions of parameters. Throws ConfigError and
 // ResourceError.
-ExportFacts export_model(const StoredModel& stored, const std::vector<ParameterSpec>& specs,
+ExportFacts export_model(const checkpoint::StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
                          const ExportPlan& plan, Progress& progress);
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -2,7 +2,7 @@
 
 #include "tools/doctor/findings.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -175,4 +175,4 @@ RankFacts rank_of_json(const std::string& text) {
     return rank;
 }
 
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

@@ -5,7 +5,7 @@
 #include "tools/doctor/findings.hpp"
 #include "tools/printed_text.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 namespace {
 
 constexpr std::size_t longest_line = 2000;
@@ -34,4 +34,4 @@ std::string text_of(const std::vector<Finding>& findings) {
     return text + verdict(findings);
 }
 
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

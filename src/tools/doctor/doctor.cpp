@@ -11,7 +11,7 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/kernels/peak.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 using namespace doctor;
@@ -19,10 +19,11 @@ using namespace doctor;
 constexpr double ten_minutes = 600;  // for a disk that is slow, where others wait
 
 // Those of all ranks, on every rank. They compute at once, as they will run.
-std::vector<RankFacts> facts_of_ranks(const DoctorConfig& config, const DoctorPlace& place, Communicator& all) {
+std::vector<RankFacts> facts_of_ranks(const DoctorConfig& config, const DoctorPlace& place,
+                                      comm::Communicator& all) {
     RankFacts own = own_facts(place);
     barrier(all);
-    own.flops = measure_peak_flops(DType::f32, place.threads);
+    own.flops = kernels::measure_peak_flops(device::DType::f32, place.threads);
     barrier(all);
     if (place.session.node() == place.session.rank()) own.scratch = measure_scratch(config.scratch);
     std::vector<RankFacts> ranks;
@@ -31,7 +32,7 @@ std::vector<RankFacts> facts_of_ranks(const DoctorConfig& config, const DoctorPl
 }
 
 // Known to rank 0, which is of every pair. It alone gives up on a message: the others wait for their turns.
-std::vector<PairFacts> measure_pairs(const Session& session) {
+std::vector<PairFacts> measure_pairs(const comm::Session& session) {
     const auto group = session.all_ranks("doctor's messages", {});
     if (session.rank() != 0) group->give_up_after(ten_minutes);
     std::vector<PairFacts> found;
@@ -68,7 +69,7 @@ bool is_silent(const DoctorPlace& place) { return place.session.size() == 1 && p
 }  // namespace
 
 ExitCode examine(const DoctorConfig& config, const DoctorPlace& place, std::ostream& out) {
-    if (time_is_simulated())
+    if (device::time_is_simulated())
         throw ConfigError(
             "doctor looks at a real machine, and a simulated one is described in a file; use trireme doctor");
     if (is_silent(place)) return ExitCode::done;
@@ -85,4 +86,4 @@ ExitCode examine(const DoctorConfig& config, const DoctorPlace& place, std::ostr
     return gather_all(*all, std::array{works}).front() > 0 ? ExitCode::done : ExitCode::resource;
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -9,7 +9,7 @@
 #include "tools/doctor/gpus.hpp"
 #include "trireme/base/job.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 
 // Of a folder, by one rank of a node. What could not be done is a sentence, and no figures follow it.
 struct ScratchFacts {
@@ -73,4 +73,4 @@ struct Facts {
     std::vector<OptionalPart> parts = {};
 };
 
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 namespace {
 
 Finding finding_of(const OptionalPart& part) {
@@ -69,4 +69,4 @@ std::map<int, std::vector<int>> ranks_of_nodes(const std::vector<RankFacts>& ran
     return nodes;
 }
 
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

@@ -8,7 +8,7 @@
 
 #include "tools/doctor/facts.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 
 // Something is missing where a run does without it; it fails where no run will do.
 // A warning works, and gives advice.
@@ -56,4 +56,4 @@ std::string json_of(const Facts& facts, const std::vector<Finding>& findings);
 std::string json_of(const RankFacts& rank);
 RankFacts rank_of_json(const std::string& text);
 
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

@@ -6,7 +6,7 @@
 #include "tools/doctor/findings.hpp"
 #include "trireme/base/numbers.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 namespace {
 
 // The first rank without one beside ranks that have some; empty: all have one.
@@ -105,4 +105,4 @@ Finding gpu_finding(const Facts& facts) {
                 "then build again"};
 }
 
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

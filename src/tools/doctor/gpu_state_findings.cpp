@@ -6,7 +6,7 @@
 
 #include "tools/doctor/findings.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 namespace {
 
 constexpr double gigabyte = 1e9;
@@ -64,10 +64,11 @@ std::string words_of(const std::vector<TakenGpu>& gpus) {
         least_to_most(gpus, [](const GpuState& state) { return state.limits.highest_clock_mhz; });
     std::string text;
     for (const std::string& each :
-         {part(reading(&GpuReading::watts), "W", reading(&GpuReading::power_limit_watts)),
-          part(reading(&GpuReading::clock_mhz), "MHz", highest), part(reading(&GpuReading::celsius), "C", ""),
-          part(reading(&GpuReading::used_bytes, gigabyte, 1), "GB used",
-               reading(&GpuReading::total_bytes, gigabyte, 1))}) {
+         {part(reading(&device::GpuReading::watts), "W", reading(&device::GpuReading::power_limit_watts)),
+          part(reading(&device::GpuReading::clock_mhz), "MHz", highest),
+          part(reading(&device::GpuReading::celsius), "C", ""),
+          part(reading(&device::GpuReading::used_bytes, gigabyte, 1), "GB used",
+               reading(&device::GpuReading::total_bytes, gigabyte, 1))}) {
         if (!each.empty()) text += (text.empty() ? "" : ", ") + each;
     }
     return text.empty() ? "the driver tells nothing of them" : text;
@@ -106,7 +107,7 @@ void add_first(std::vector<Finding>& all, const std::vector<TakenGpu>& gpus, con
 // What the driver keeps for itself is below 1 GB on all GPUs so far.
 std::optional<Finding> memory_of_others(const TakenGpu& gpu) {
     constexpr double of_driver = 1.5 * gigabyte;
-    const GpuReading& now = gpu.state.reading;
+    const device::GpuReading& now = gpu.state.reading;
     if (!now.used_bytes || *now.used_bytes < of_driver) return std::nullopt;
     return Finding{.name = "GPU memory",
                    .text = fmt::format("{}: {:.1f} GB are in use before anything runs", gpu.place,
@@ -117,7 +118,7 @@ std::optional<Finding> memory_of_others(const TakenGpu& gpu) {
 std::optional<Finding> clock_of_heat(const TakenGpu& gpu) {
     constexpr double hot = 80;          // from about there on GPUs slow themselves down
     constexpr double slow_share = 0.7;  // of the highest clock
-    const GpuReading& now = gpu.state.reading;
+    const device::GpuReading& now = gpu.state.reading;
     const std::optional<double> highest = gpu.state.limits.highest_clock_mhz;
     if (!now.celsius || !now.clock_mhz || !highest) return std::nullopt;
     if (*now.celsius < hot || *now.clock_mhz >= slow_share * *highest) return std::nullopt;
@@ -155,4 +156,4 @@ std::vector<Finding> gpu_state_findings(const Facts& facts) {
     return all;
 }
 
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string_view>
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 namespace {
 
 namespace fs = std::filesystem;
@@ -88,7 +88,7 @@ const Gpu* named(const std::vector<Gpu>& all, const std::string& word) {
 
 GpuState state_of(const Gpu& gpu, const std::string& library) {
     if (gpu.bus_id.empty()) return {.complaint = "the system does not say where GPU " + gpu.id + " is"};
-    const GpuMeterSearch search = find_gpu_meter(gpu.bus_id, library);
+    const device::GpuMeterSearch search = device::find_gpu_meter(gpu.bus_id, library);
     if (!search.meter) return {.complaint = search.complaint};
     return {
         .driver = search.meter->driver(), .reading = search.meter->read(), .limits = search.meter->limits()};
@@ -136,7 +136,7 @@ std::vector<GpuState> states_of(const std::vector<Gpu>& gpus, const std::string&
     return states;
 }
 
-void add_what_cuda_tells(std::vector<Gpu>& gpus, const std::vector<GpuFacts>& told) {
+void add_what_cuda_tells(std::vector<Gpu>& gpus, const std::vector<device::GpuFacts>& told) {
     if (gpus.size() != told.size()) return;
     for (std::size_t i = 0; i < gpus.size(); ++i) {
         if (!gpus[i].bus_id.empty()) continue;
@@ -145,4 +145,4 @@ void add_what_cuda_tells(std::vector<Gpu>& gpus, const std::vector<GpuFacts>& to
     }
 }
 
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

@@ -9,7 +9,7 @@
 #include "trireme/device/gpu.hpp"
 #include "trireme/device/gpu_meter.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 
 struct Gpu {
     std::string model = "NVIDIA device";
@@ -38,17 +38,17 @@ std::optional<Gpu> gpu_of_rank(const std::vector<Gpu>& visible, int local_rank);
 struct GpuState {
     std::string driver = {};     // "550.54.15"
     std::string complaint = {};  // why nothing is known of it; empty: something is
-    GpuReading reading = {};
-    GpuLimits limits = {};
+    device::GpuReading reading = {};
+    device::GpuLimits limits = {};
 
     bool operator==(const GpuState&) const = default;
 };
 
 // Of each of them. Where the system does not say where a GPU is, nothing is known of it.
 std::vector<GpuState> states_of(const std::vector<Gpu>& gpus,
-                                const std::string& library = GpuMeter::standard_library);
+                                const std::string& library = device::GpuMeter::standard_library);
 
 // Names and places that the system does not tell, where CUDA sees as many GPUs: it has them in the same order.
-void add_what_cuda_tells(std::vector<Gpu>& gpus, const std::vector<GpuFacts>& told);
+void add_what_cuda_tells(std::vector<Gpu>& gpus, const std::vector<device::GpuFacts>& told);
 
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

@@ -7,7 +7,7 @@
 #include "tools/doctor/findings.hpp"
 #include "trireme/base/numbers.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 namespace {
 
 const RankFacts& rank_of(const Facts& facts, int rank) { return facts.ranks[static_cast<std::size_t>(rank)]; }
@@ -115,4 +115,4 @@ std::vector<Finding> machine_findings(const Facts& facts) {
     return all;
 }
 
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

@@ -3,7 +3,7 @@
 #include "tools/doctor/probes.hpp"
 #include "trireme/base/regular_file.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 namespace {
 
 namespace fs = std::filesystem;
@@ -58,4 +58,4 @@ std::vector<OptionalPart> optional_parts(const std::string& search_path, const s
             second_library(search_path, mpi)};
 }
 
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

@@ -7,7 +7,7 @@
 #include "trireme/device/gpu.hpp"
 #include "trireme/device/machine.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 namespace {
 
 double memory_of_node() {
@@ -16,8 +16,8 @@ double memory_of_node() {
 
 // The node or control group that has the least left.
 void add_memory(RankFacts& facts) {
-    const std::vector<UsableMemory> rooms = usable_memory();
-    const auto least = std::ranges::min_element(rooms, {}, &UsableMemory::left);
+    const std::vector<device::UsableMemory> rooms = device::usable_memory();
+    const auto least = std::ranges::min_element(rooms, {}, &device::UsableMemory::left);
     if (least == rooms.end()) return;
     facts.available_bytes = static_cast<double>(least->left);
     if (least->group.empty()) return;
@@ -28,7 +28,7 @@ void add_memory(RankFacts& facts) {
 // Where the system hides what is behind a device's number, as containers do, CUDA tells.
 void look_with_cuda(RankFacts& facts) {
     if (facts.gpus.empty() || !build_facts().has_cuda) return;
-    const GpuSearch search = find_gpus();
+    const device::GpuSearch search = device::find_gpus();
     facts.cuda_complaint = search.complaint;
     add_what_cuda_tells(facts.gpus, search.gpus);
 }
@@ -39,9 +39,9 @@ RankFacts own_facts(const DoctorPlace& place) {
     RankFacts facts{.program = version(),
                     .library = place.session.library(),
                     .host = place.session.host(),
-                    .processor = processor_name(),
+                    .processor = device::processor_name(),
                     .node = place.session.node(),
-                    .cores = usable_cores(),
+                    .cores = device::usable_cores(),
                     .node_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)),
                     .threads = place.threads,
                     .node_bytes = memory_of_node(),
@@ -53,4 +53,4 @@ RankFacts own_facts(const DoctorPlace& place) {
     return facts;
 }
 
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

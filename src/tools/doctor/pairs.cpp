@@ -5,14 +5,15 @@
 #include "trireme/device/buffer.hpp"
 #include "trireme/device/clock.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 namespace {
 
 constexpr std::size_t small_bytes = 8;
 constexpr std::size_t large_bytes = std::size_t{4} << 20;
 
 // Of one message: so many go to and fro in each round, the first of which warms up.
-double median_seconds(Communicator& group, const std::pair<int, int>& pair, Tensor message, int turns) {
+double median_seconds(comm::Communicator& group, const std::pair<int, int>& pair, device::Tensor message,
+                      int turns) {
     constexpr int rounds = 9;
     const bool is_first = group.rank() == pair.first;
     const int peer = is_first ? pair.second : pair.first;
@@ -20,12 +21,12 @@ double median_seconds(Communicator& group, const std::pair<int, int>& pair, Tens
     const auto receive = [&] { group.wait(std::array{group.start_receive(message, peer)}); };
     std::vector<double> seconds;
     for (int round = 0; round <= rounds; ++round) {
-        const double begin = now_seconds();
+        const double begin = device::now_seconds();
         for (int turn = 0; turn < turns; ++turn) {
             is_first ? send() : receive();
             is_first ? receive() : send();
         }
-        if (round > 0) seconds.push_back((now_seconds() - begin) / (2.0 * turns));
+        if (round > 0) seconds.push_back((device::now_seconds() - begin) / (2.0 * turns));
     }
     return median_of(std::move(seconds));
 }
@@ -44,12 +45,13 @@ std::vector<std::pair<int, int>> pairs_of(const std::vector<int>& nodes) {
     return pairs;
 }
 
-PairFacts measure_pair(Communicator& group, const std::pair<int, int>& pair) {
+PairFacts measure_pair(comm::Communicator& group, const std::pair<int, int>& pair) {
     constexpr int small_turns = 100;
     constexpr int large_turns = 2;
-    const Buffer memory(large_bytes, Place::memory);
+    const device::Buffer memory(large_bytes, device::Place::memory);
     const auto message = [&](std::size_t bytes) {
-        return Tensor{memory.data(), DType::f32, 1, bytes / sizeof(float), bytes / sizeof(float)};
+        return device::Tensor{memory.data(), device::DType::f32, 1, bytes / sizeof(float),
+                              bytes / sizeof(float)};
     };
     const double small = median_seconds(group, pair, message(small_bytes), small_turns);
     const double large = median_seconds(group, pair, message(large_bytes), large_turns);
@@ -59,4 +61,4 @@ PairFacts measure_pair(Communicator& group, const std::pair<int, int>& pair) {
             .bytes_per_s = static_cast<double>(large_bytes) / large};
 }
 
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

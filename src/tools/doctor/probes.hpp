@@ -10,7 +10,7 @@
 #include "trireme/comm/communicator.hpp"
 #include "trireme/tools/doctor.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 
 // All but what has to be measured.
 RankFacts own_facts(const DoctorPlace& place);
@@ -32,6 +32,6 @@ std::vector<std::pair<int, int>> pairs_of(const std::vector<int>& nodes);
 // For the two of a pair alone: 0 is the first of them. Messages of eight bytes and of four megabytes go to and
 // fro, one at a time; half of what that takes, the median of several rounds. A message that does not come is a
 // ResourceError after the group's patience.
-PairFacts measure_pair(Communicator& group, const std::pair<int, int>& pair);
+PairFacts measure_pair(comm::Communicator& group, const std::pair<int, int>& pair);
 
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

@@ -14,7 +14,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/device/clock.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 namespace {
 
 namespace fs = std::filesystem;
@@ -34,15 +34,15 @@ std::vector<std::byte> block_of(std::uint64_t index) {
 
 // Seconds. Making the numbers does not count.
 double write_all(const fs::path& path, std::size_t blocks) {
-    const WritableFile file(path);
+    const archive::WritableFile file(path);
     file.reserve(blocks * block_bytes);
     double seconds = 0;
     for (std::size_t index = 0; index < blocks; ++index) {
         const std::vector<std::byte> block = block_of(index);
-        const double begin = now_seconds();
+        const double begin = device::now_seconds();
         file.write(index * block_bytes, block);
         if (index + 1 == blocks) file.sync();
-        seconds += now_seconds() - begin;
+        seconds += device::now_seconds() - begin;
     }
     return seconds;
 }
@@ -56,14 +56,14 @@ void forget(const fs::path& path) {
 }
 
 double read_all(const fs::path& path, std::size_t blocks) {
-    const PositionedFile file(path);
+    const archive::PositionedFile file(path);
     file.expect_in_order();
     std::vector<std::byte> block(block_bytes);
     double seconds = 0;
     for (std::size_t index = 0; index < blocks; ++index) {
-        const double begin = now_seconds();
+        const double begin = device::now_seconds();
         file.read(index * block_bytes, block);
-        seconds += now_seconds() - begin;
+        seconds += device::now_seconds() - begin;
         if (block != block_of(index))
             throw ResourceError(cat("megabyte ", index, " of ", blocks,
                                     " came back other than it was written; check the health of the disk"));
@@ -73,7 +73,7 @@ double read_all(const fs::path& path, std::size_t blocks) {
 
 void measure_speed(const fs::path& folder, std::size_t megabytes, ScratchFacts& facts) {
     const auto bytes = static_cast<double>(megabytes * block_bytes);
-    const PartialFile file(folder / "trireme-doctor");
+    const archive::PartialFile file(folder / "trireme-doctor");
     const double written = write_all(file.partial_path(), megabytes);
     forget(file.partial_path());
     const double read = read_all(file.partial_path(), megabytes);
@@ -85,24 +85,25 @@ std::string written_array(const fs::path& path) {
     constexpr std::size_t chunk_elements = 1024;
     std::vector<std::uint32_t> numbers(10 * chunk_elements);
     std::iota(numbers.begin(), numbers.end(), 0U);
-    const hdf5::Handle file = hdf5::create_file(path);
+    const archive::hdf5::Handle file = archive::hdf5::create_file(path);
     try {
-        hdf5::DatasetWriter writer(file.get(), "/numbers", sizeof(std::uint32_t), chunk_elements);
+        archive::hdf5::DatasetWriter writer(file.get(), "/numbers", sizeof(std::uint32_t), chunk_elements);
         writer.append(std::as_bytes(std::span(numbers)));
         std::string sum = writer.finish();
-        hdf5::flush(file);
+        archive::hdf5::flush(file);
         return sum;
     } catch (...) {
-        hdf5::abandon(file);
+        archive::hdf5::abandon(file);
         throw;
     }
 }
 
 void try_hdf5(const fs::path& folder) {
-    const PartialFile file(folder / "trireme-doctor.h5");
+    const archive::PartialFile file(folder / "trireme-doctor.h5");
     const std::string written = written_array(file.partial_path());
-    const hdf5::Handle again = hdf5::open_read_only(file.partial_path());
-    const std::string read = hdf5::DatasetReader(again.get(), file.partial_path(), "/numbers").sha256();
+    const archive::hdf5::Handle again = archive::hdf5::open_read_only(file.partial_path());
+    const std::string read =
+        archive::hdf5::DatasetReader(again.get(), file.partial_path(), "/numbers").sha256();
     if (read != written)
         throw ResourceError(
             cat("an array came back with SHA-256 ", read, ", not ", written, "; check the health of the disk"));
@@ -134,4 +135,4 @@ ScratchFacts measure_scratch(const fs::path& folder, std::size_t megabytes) {
     return facts;
 }
 
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

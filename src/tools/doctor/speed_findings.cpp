@@ -4,7 +4,7 @@
 
 #include "tools/doctor/findings.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 namespace {
 
 // The first of the ranks that looked, whose sentence is not empty.
@@ -100,4 +100,4 @@ std::vector<Finding> speed_findings(const Facts& facts) {
     return findings;
 }
 
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

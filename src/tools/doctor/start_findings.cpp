@@ -6,7 +6,7 @@
 #include "tools/doctor/findings.hpp"
 #include "trireme/base/numbers.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 namespace {
 
 // "rank 0 has A; ranks 1-3 have B"; empty where all have the same.
@@ -117,4 +117,4 @@ std::vector<Finding> start_findings(const Facts& facts) {
     return {program_finding(facts), mpi_finding(facts), ranks_finding(facts), job_finding(facts)};
 }
 
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

@@ -7,7 +7,7 @@
 #include "tools/printed_text.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 constexpr std::size_t excerpt_bytes = 400;
@@ -21,23 +21,23 @@ void print_indented(const std::string& text, std::ostream& out) {
     }
 }
 
-void print_text(const Corpus& corpus, std::uint64_t row, std::ostream& out) {
+void print_text(const data::Corpus& corpus, std::uint64_t row, std::ostream& out) {
     std::vector<std::uint32_t> tokens;
     // A token is a byte at least; one more shows that there is more.
     corpus.read(row, 0, std::min<std::uint64_t>(corpus.row_length(row), excerpt_bytes + 1), tokens);
     out << "\n  row " << row;
-    if (corpus.info().kind == RowKind::labelled_text)
+    if (corpus.info().kind == data::RowKind::labelled_text)
         out << ", of class " << class_name(corpus.info(), corpus.label(row)) << ',';
     out << " begins\n\n";
     print_indented(for_terminal(corpus.tokenizer().decode(tokens), excerpt_bytes), out);
 }
 
-void print_question(const Corpus& corpus, std::uint64_t row, std::ostream& out) {
-    const Question question = corpus.question(row);
+void print_question(const data::Corpus& corpus, std::uint64_t row, std::ostream& out) {
+    const data::Question question = corpus.question(row);
     std::vector<std::uint32_t> tokens;
     corpus.read(row, tokens);
     const std::span<const std::uint32_t> all(tokens);
-    const Tokenizer tokenizer = corpus.tokenizer();
+    const data::Tokenizer tokenizer = corpus.tokenizer();
     const auto text = [&](std::size_t begin, std::size_t count) {
         return for_terminal(tokenizer.decode(all.subspan(begin, count)), excerpt_bytes);
     };
@@ -52,7 +52,7 @@ void print_question(const Corpus& corpus, std::uint64_t row, std::ostream& out) 
     for (const std::string& answer : question.answers) print_indented(for_terminal(answer, excerpt_bytes), out);
 }
 
-void print_image(const Corpus& corpus, std::uint64_t row, std::ostream& out) {
+void print_image(const data::Corpus& corpus, std::uint64_t row, std::ostream& out) {
     std::vector<std::uint8_t> pixels;
     corpus.read_image(row, pixels);
     out << "\n  row " << row << ", of class " << class_name(corpus.info(), corpus.label(row))
@@ -62,18 +62,18 @@ void print_image(const Corpus& corpus, std::uint64_t row, std::ostream& out) {
 
 }  // namespace
 
-void print_excerpt(const Corpus& corpus, std::ostream& out) {
+void print_excerpt(const data::Corpus& corpus, std::ostream& out) {
     if (corpus.rows() == 0) return;
     const std::uint64_t row = corpus.rows() / 2;  // the first rows of a source are often a licence or a title
     switch (corpus.info().kind) {
-        case RowKind::text:
-        case RowKind::labelled_text:
+        case data::RowKind::text:
+        case data::RowKind::labelled_text:
             return print_text(corpus, row, out);
-        case RowKind::question:
+        case data::RowKind::question:
             return print_question(corpus, row, out);
-        case RowKind::image:
+        case data::RowKind::image:
             return print_image(corpus, row, out);
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

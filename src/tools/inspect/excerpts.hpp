@@ -11,15 +11,15 @@
 #include "trireme/data/corpus.hpp"
 #include "trireme/data/corpus_info.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 
 // The beginning of a text and its class, a question and its answer, or an image and its class. Nothing where
 // there are no rows.
-void print_excerpt(const Corpus& corpus, std::ostream& out);
+void print_excerpt(const data::Corpus& corpus, std::ostream& out);
 
 // Lines of the same length, at most 32 letters, from ' ' for black to '@' for white; a letter is the mean of
 // the pixels and channels that it stands for, and twice as high as wide. `pixels`: (channels, height, width).
-std::vector<std::string> sketch(std::span<const std::uint8_t> pixels, const ImageSize& size);
+std::vector<std::string> sketch(std::span<const std::uint8_t> pixels, const data::ImageSize& size);
 
 // Whether inspect_weights() is who describes it: a folder, or a .safetensors file.
 bool may_hold_weights(const std::filesystem::path& path);
@@ -29,4 +29,4 @@ bool may_hold_weights(const std::filesystem::path& path);
 // SHA-256s that a checkpoint has. Throws ConfigError where there is none, or it is damaged.
 void inspect_weights(const std::filesystem::path& path, bool verify, std::ostream& out);
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -3,7 +3,7 @@
 
 #include "tools/inspect/excerpts.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 constexpr std::size_t most_columns = 32;
@@ -21,7 +21,7 @@ PixelRange part_of(std::size_t length, std::size_t part, std::size_t parts) {
 
 }  // namespace
 
-std::vector<std::string> sketch(std::span<const std::uint8_t> pixels, const ImageSize& size) {
+std::vector<std::string> sketch(std::span<const std::uint8_t> pixels, const data::ImageSize& size) {
     const std::size_t columns = std::min(size.width, most_columns);
     const std::size_t lines =
         std::max<std::size_t>(1, std::min(size.height, size.height * columns / size.width / 2));
@@ -42,4 +42,4 @@ std::vector<std::string> sketch(std::span<const std::uint8_t> pixels, const Imag
     return picture;
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

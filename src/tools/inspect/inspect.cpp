@@ -6,24 +6,25 @@
 #include "trireme/data/corpus.hpp"
 #include "trireme/tools/stored_files.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
-RowTally tally_of(const Corpus& corpus) {
-    const RowKind kind = corpus.info().kind;
+RowTally tally_of(const data::Corpus& corpus) {
+    const data::RowKind kind = corpus.info().kind;
     RowTally tally;
     for (std::uint64_t row = 0; row < corpus.rows(); ++row) {
-        if (kind == RowKind::question) {
+        if (kind == data::RowKind::question) {
             tally.add_question(corpus.row_length(row), corpus.question(row).context_begin);
-        } else if (kind != RowKind::image) {
+        } else if (kind != data::RowKind::image) {
             tally.add_tokens(corpus.row_length(row));
         }
-        if (kind == RowKind::labelled_text || kind == RowKind::image) tally.add_label(corpus.label(row));
+        if (kind == data::RowKind::labelled_text || kind == data::RowKind::image)
+            tally.add_label(corpus.label(row));
     }
     return tally;
 }
 
-void describe_tokens(const CorpusInfo& info, std::ostream& out) {
+void describe_tokens(const data::CorpusInfo& info, std::ostream& out) {
     print_fact(out, "tokens",
                cat(with_commas(info.tokens), " (", info.vocabulary_size <= 65536 ? 16 : 32, " bits each)"));
     std::string special;
@@ -40,10 +41,10 @@ void describe_tokens(const CorpusInfo& info, std::ostream& out) {
     print_fact(out, "", cat("SHA-256 ", info.tokenizer_hash));
 }
 
-void describe_rows(const Corpus& corpus, std::ostream& out) {
-    const CorpusInfo& info = corpus.info();
+void describe_rows(const data::Corpus& corpus, std::ostream& out) {
+    const data::CorpusInfo& info = corpus.info();
     const RowTally tally = tally_of(corpus);
-    if (info.kind == RowKind::image) {
+    if (info.kind == data::RowKind::image) {
         print_fact(out, "rows",
                    cat(with_commas(info.rows), ", images of ", info.image.channels, " x ", info.image.height,
                        " x ", info.image.width, " pixels"));
@@ -54,18 +55,18 @@ void describe_rows(const Corpus& corpus, std::ostream& out) {
     }
     if (const std::string classes = tally.class_line(info); !classes.empty())
         print_fact(out, "classes", classes);
-    if (info.kind != RowKind::image) describe_tokens(info, out);
+    if (info.kind != data::RowKind::image) describe_tokens(info, out);
 }
 
 }  // namespace
 
 void inspect(const std::filesystem::path& path, bool verify, std::ostream& out) {
     if (may_hold_weights(path)) return inspect_weights(path, verify, out);
-    if (const auto model = model_of_file(path))
+    if (const auto model = checkpoint::model_of_file(path))
         throw ConfigError(cat(path.string(), " is a file of a model; see the whole with `trireme inspect ",
                               model->string(), "`"));
-    const Corpus corpus = Corpus::open(path);
-    const CorpusInfo& info = corpus.info();
+    const data::Corpus corpus = data::Corpus::open(path);
+    const data::CorpusInfo& info = corpus.info();
     out << info.path << " is a Trireme corpus (schema " << info.schema_version << ")\n";
     print_fact(out, "kind", name_of(info.kind));
     describe_rows(corpus, out);
@@ -79,4 +80,4 @@ void inspect(const std::filesystem::path& path, bool verify, std::ostream& out) 
     out << "\n  verified: every dataset has its recorded SHA-256\n";
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -8,28 +8,28 @@
 #include "trireme/checkpoint/stored_model.hpp"
 #include "trireme/model/model.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace fs = std::filesystem;
 namespace {
 
-std::uint64_t elements_of(const StoredTensor& tensor) {
+std::uint64_t elements_of(const archive::StoredTensor& tensor) {
     std::uint64_t count = 1;
     for (const std::uint64_t extent : tensor.shape) count *= extent;
     return count;
 }
 
-std::string shape_of(const StoredTensor& tensor) {
+std::string shape_of(const archive::StoredTensor& tensor) {
     std::string text;
     for (const std::uint64_t extent : tensor.shape)
         text += (text.empty() ? "" : " x ") + std::to_string(extent);
     return text.empty() ? "one number" : text;
 }
 
-void print_tensors(const std::vector<StoredTensor>& tensors, std::ostream& out) {
+void print_tensors(const std::vector<archive::StoredTensor>& tensors, std::ostream& out) {
     std::uint64_t elements = 0;
     std::uint64_t bytes = 0;
     std::size_t longest = 0;
-    for (const StoredTensor& tensor : tensors) {
+    for (const archive::StoredTensor& tensor : tensors) {
         elements += elements_of(tensor);
         bytes += tensor.bytes();
         longest = std::max(longest, line_for_terminal(tensor.name).size());
@@ -38,7 +38,7 @@ void print_tensors(const std::vector<StoredTensor>& tensors, std::ostream& out) 
                cat(with_commas(tensors.size()), ", ", with_commas(elements), " values, ",
                    in_megabytes(static_cast<double>(bytes))));
     out << '\n';
-    for (const StoredTensor& tensor : tensors) {
+    for (const archive::StoredTensor& tensor : tensors) {
         const std::string name = line_for_terminal(tensor.name);
         const std::string type = name_of(tensor.type);
         out << "  " << name << std::string(longest - name.size() + 2, ' ') << type
@@ -46,7 +46,7 @@ void print_tensors(const std::vector<StoredTensor>& tensors, std::ostream& out) 
     }
 }
 
-std::string describe(const ModelConfig& config) {
+std::string describe(const model::ModelConfig& config) {
     std::string text = cat(name_of(config.family), ", ", config.layers, " layers, width ", config.width, ", ",
                            config.heads, " heads");
     if (config.key_groups() != config.heads) text += cat(" in ", config.key_groups(), " groups");
@@ -61,8 +61,8 @@ std::string describe(const ModelConfig& config) {
 }
 
 void inspect_model(const fs::path& path, bool verify, std::ostream& out) {
-    const StoredModel stored = StoredModel::open(path);
-    const ModelConfig& config = stored.config();
+    const checkpoint::StoredModel stored = checkpoint::StoredModel::open(path);
+    const model::ModelConfig& config = stored.config();
     out << stored.place() << (stored.is_checkpoint() ? " is a Trireme checkpoint" : " is a Hugging Face model")
         << '\n';
     if (stored.is_checkpoint()) print_fact(out, "step", with_commas(stored.step()));
@@ -75,9 +75,9 @@ void inspect_model(const fs::path& path, bool verify, std::ostream& out) {
     if (!verify) return;
     {
         std::uint64_t bytes = 0;
-        for (const StoredTensor& tensor : stored.tensors()) bytes += tensor.bytes();
+        for (const archive::StoredTensor& tensor : stored.tensors()) bytes += tensor.bytes();
         if (stored.is_checkpoint()) bytes *= 1 + stored.state()->moments;
-        const ReadProgress progress(stored, bytes, false);
+        const checkpoint::ReadProgress progress(stored, bytes, false);
         stored.verify();
     }
     out << (stored.is_checkpoint()
@@ -87,16 +87,16 @@ void inspect_model(const fs::path& path, bool verify, std::ostream& out) {
 
 // Without a config.json nobody knows the model, but the tensors can be listed.
 void inspect_tensors(const fs::path& path, bool verify, std::ostream& out) {
-    const SafetensorsFile file = SafetensorsFile::open(path);
-    std::vector<StoredTensor> tensors = file.header().tensors;
+    const archive::SafetensorsFile file = archive::SafetensorsFile::open(path);
+    std::vector<archive::StoredTensor> tensors = file.header().tensors;
     std::sort(tensors.begin(), tensors.end(),
-              [](const StoredTensor& a, const StoredTensor& b) { return a.name < b.name; });
+              [](const archive::StoredTensor& a, const archive::StoredTensor& b) { return a.name < b.name; });
     out << path.string() << " is a safetensors file; no config.json beside it says of which model\n";
     for (const auto& [name, value] : file.header().metadata) print_fact(out, name, value);
     print_tensors(tensors, out);
     if (!verify) return;
     std::vector<std::byte> block(std::size_t{4} << 20);
-    for (const StoredTensor& tensor : tensors)
+    for (const archive::StoredTensor& tensor : tensors)
         for (std::uint64_t begin = 0; begin < tensor.bytes(); begin += block.size())
             file.read(tensor, begin, std::span(block).first(std::min(block.size(), tensor.bytes() - begin)));
     out << "\n  read: every tensor is there; safetensors files record no checksums\n";
@@ -117,4 +117,4 @@ void inspect_weights(const fs::path& path, bool verify, std::ostream& out) {
     inspect_model(path, verify, out);
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -2,20 +2,20 @@
 
 #include <algorithm>
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 // Equal stages, and nothing but compute takes time.
-bool are_even(const std::vector<StageCost>& costs) {
-    const StageCost& first = costs.front();
-    return std::all_of(costs.begin(), costs.end(), [&](const StageCost& cost) {
+bool are_even(const std::vector<schedule::StageCost>& costs) {
+    const schedule::StageCost& first = costs.front();
+    return std::all_of(costs.begin(), costs.end(), [&](const schedule::StageCost& cost) {
         return cost.forward == first.forward && cost.backward_input == first.backward_input &&
                cost.backward_weight == first.backward_weight && cost.send == 0 && cost.reduce == 0 &&
                cost.step == 0;
     });
 }
 
-EqualRow row_of(const Plan& plan) {
+schedule::EqualRow row_of(const plan::Plan& plan) {
     const auto rows = static_cast<double>(plan.layout.stages.front().replicas.size());
     const double pipe = static_cast<double>(plan.teams.size()) / rows;
     return {.pipe = pipe,
@@ -24,31 +24,32 @@ EqualRow row_of(const Plan& plan) {
 }
 
 // That execute as many micro-batches each.
-bool has_equal_rows(const Plan& plan) {
+bool has_equal_rows(const plan::Plan& plan) {
     const auto rows = static_cast<int>(plan.layout.stages.front().replicas.size());
     return plan.micro_batches() % rows == 0 && takes_even_turns(plan.layout);
 }
 
 // Then the first team's updates wait for the last team after all.
-bool waits_for_tied_end(const PipelineShape& shape) {
+bool waits_for_tied_end(const schedule::PipelineShape& shape) {
     return shape.validates && shape.ties_ends && shape.holders.front() != shape.holders.back();
 }
 
 }  // namespace
 
-std::optional<double> closed_form_bubble(const Plan& plan, const std::vector<StageCost>& costs) {
+std::optional<double> closed_form_bubble(const plan::Plan& plan,
+                                         const std::vector<schedule::StageCost>& costs) {
     const bool is_regular = (is_grid(plan.layout) || is_v(plan.layout)) && plan.layout.idle.empty();
-    const Schedule* const schedule = find_schedule(plan.schedule);
+    const schedule::Schedule* const schedule = schedule::find_schedule(plan.schedule);
     if (schedule == nullptr || !is_regular || !are_even(costs)) return std::nullopt;
     if (!has_equal_rows(plan)) return std::nullopt;
     if (waits_for_tied_end(plan.training.shape)) return std::nullopt;
-    const StageCost& cost = costs.front();
+    const schedule::StageCost& cost = costs.front();
     const double pass = cost.pass();
     if (pass <= 0) return std::nullopt;
-    const EqualRow row = row_of(plan);
+    const schedule::EqualRow row = row_of(plan);
     const std::optional<double> idle = schedule->idle(row, cost);
     if (!idle) return std::nullopt;
     return *idle / (row.microbatches * row.chunks * pass + *idle);
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

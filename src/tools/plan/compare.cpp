@@ -17,7 +17,7 @@
 #include "trireme/setup/rank_classes.hpp"
 #include "trireme/setup/stage_costs.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -36,10 +36,11 @@ Candidate candidate_of(const std::string& wish, int chunks_option) {
     const std::size_t colon = wish.rfind(':');
     Candidate candidate{.schedule = wish.substr(0, colon)};
     if (colon == std::string::npos) {
-        const Schedule* const schedule = find_schedule(wish);
+        const schedule::Schedule* const schedule = schedule::find_schedule(wish);
         if (schedule == nullptr) return candidate;
-        if (schedule->shape == ScheduleShape::grid) candidate.chunks = std::max(usual_chunks, chunks_option);
-        if (schedule->shape == ScheduleShape::v) candidate.chunks = usual_chunks;
+        if (schedule->shape == schedule::ScheduleShape::grid)
+            candidate.chunks = std::max(usual_chunks, chunks_option);
+        if (schedule->shape == schedule::ScheduleShape::v) candidate.chunks = usual_chunks;
         return candidate;
     }
     const char* const end = wish.data() + wish.size();
@@ -52,25 +53,27 @@ std::vector<Candidate> candidates_of(const PlanConfig& config) {
     std::vector<Candidate> candidates;
     for (const std::string& wish : config.compare) {
         if (wish == "all") {
-            for (const Schedule& schedule : schedules()) {
+            for (const schedule::Schedule& schedule : schedule::schedules()) {
                 candidates.push_back(candidate_of(schedule.name, config.run.schedule.chunks));
             }
-            candidates.push_back(candidate_of(searched_schedule, config.run.schedule.chunks));
+            candidates.push_back(candidate_of(schedule::searched_schedule, config.run.schedule.chunks));
         } else {
             candidates.push_back(candidate_of(wish, config.run.schedule.chunks));
-            check_schedule_name(candidates.back().schedule);
+            setup::check_schedule_name(candidates.back().schedule);
         }
     }
     return candidates;
 }
 
 // Of a rank's layers cut into so many stages.
-std::vector<StageCost> divided(const std::vector<StageCost>& costs, int chunks) {
-    std::vector<StageCost> parts;
+std::vector<schedule::StageCost> divided(const std::vector<schedule::StageCost>& costs, int chunks) {
+    std::vector<schedule::StageCost> parts;
     const int copies = costs.size() == 1 ? 1 : chunks;  // one cost is that of all stages
-    for (StageCost cost : costs) {
-        for (double StageCost::*part : {&StageCost::forward, &StageCost::backward_input,
-                                        &StageCost::backward_weight, &StageCost::reduce, &StageCost::step}) {
+    for (schedule::StageCost cost : costs) {
+        for (double schedule::StageCost::*part :
+             {&schedule::StageCost::forward, &schedule::StageCost::backward_input,
+              &schedule::StageCost::backward_weight, &schedule::StageCost::reduce,
+              &schedule::StageCost::step}) {
             cost.*part /= chunks;
         }
         parts.insert(parts.end(), static_cast<std::size_t>(copies), cost);
@@ -86,8 +89,8 @@ Forecast foreseen_by_arithmetic(PlanConfig config) {
 
 Compared foreseen(PlanConfig config, const Candidate& candidate) {
     const bool is_grid = config.run.layout.layout.empty();
-    const bool is_measured = are_measured(config.run.costs);
-    std::vector<StageCost>& costs = config.run.costs.stages;
+    const bool is_measured = setup::are_measured(config.run.costs);
+    std::vector<schedule::StageCost>& costs = config.run.costs.stages;
     const bool is_counted = !is_measured && costs.empty();
     config.run.schedule.schedule = candidate.schedule;
     config.run.schedule.chunks = is_grid ? candidate.chunks : 1;
@@ -120,7 +123,7 @@ std::pair<double, int> worst_idle(const Forecast& forecast) {
 // Of the ranks that hold the same stages, that which needs most; in the order of the stages.
 std::vector<std::size_t> bytes_by_stages(const Forecast& forecast) {
     std::map<std::vector<int>, std::size_t> most;
-    const std::vector<int> teams = teams_of_ranks(forecast.plan.teams, forecast.memory.size());
+    const std::vector<int> teams = setup::teams_of_ranks(forecast.plan.teams, forecast.memory.size());
     for (std::size_t rank = 0; rank < teams.size(); ++rank) {
         if (teams[rank] < 0) continue;
         std::size_t& bytes = most[forecast.plan.teams[static_cast<std::size_t>(teams[rank])].stages];
@@ -148,17 +151,17 @@ std::string row_of(const Compared& compared, std::size_t name_width) {
     return fmt::format("{:{}}  {:>10.6g}  {:>10.6g}  {:>6.1f} %  {:>8}  {:>6.1f} % {:>6}  {:>7}  {}\n",
                        compared.name, name_width, forecast.step.seconds, least_seconds(forecast),
                        100 * bubble_of(forecast), closed ? fmt::format("{:.1f} %", 100 * *closed) : "-",
-                       100 * idle, fmt::format("({})", rank), most_weight_versions(forecast.plan),
+                       100 * idle, fmt::format("({})", rank), setup::most_weight_versions(forecast.plan),
                        memory_text(forecast));
 }
 
 std::string number_text(double number) { return fmt::format("{:.4g}", number); }
 
 // "F=2,I=2,W=2", once for all stages or once for each; not of many.
-std::string costs_text(const std::vector<StageCost>& costs) {
+std::string costs_text(const std::vector<schedule::StageCost>& costs) {
     constexpr std::size_t most_shown = 8;
     std::vector<std::string> stages;
-    for (const StageCost& cost : costs)
+    for (const schedule::StageCost& cost : costs)
         stages.push_back(cat("F=", number_text(cost.forward), ",I=", number_text(cost.backward_input),
                              ",W=", number_text(cost.backward_weight),
                              cost.send > 0 ? cat(",send=", number_text(cost.send)) : ""));
@@ -237,7 +240,7 @@ std::string json_of(const std::vector<Compared>& schedules) {
             row["bubble"] = bubble_of(*one.forecast);
             const std::optional<double> closed = closed_form_bubble(one.forecast->plan, one.forecast->costs);
             if (closed) row["closed_form_bubble"] = *closed;
-            row["weight_versions"] = most_weight_versions(one.forecast->plan);
+            row["weight_versions"] = setup::most_weight_versions(one.forecast->plan);
             row["peak_bytes"] = bytes_by_stages(*one.forecast);
         } else {
             row["refused"] = one.refusal;
@@ -254,10 +257,10 @@ std::string csv_of(const std::vector<Compared>& schedules) {
         const std::vector<std::size_t> bytes = bytes_by_stages(*one.forecast);
         text += fmt::format("{},{},{},{},{},{},{},{}\n", one.name, one.unit, one.forecast->step.seconds,
                             least_seconds(*one.forecast), bubble_of(*one.forecast),
-                            worst_idle(*one.forecast).first, most_weight_versions(one.forecast->plan),
+                            worst_idle(*one.forecast).first, setup::most_weight_versions(one.forecast->plan),
                             *std::max_element(bytes.begin(), bytes.end()));
     }
     return text;
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

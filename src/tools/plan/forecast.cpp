@@ -19,37 +19,39 @@
 #include "trireme/stage/predict.hpp"
 #include "trireme/tools/show_plan.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 // A product with weights takes as long in the forward pass as for the gradient of its input and for that of its
 // weights. Attention has two products of each two samples' rows, and four for their gradients, all of which
 // belong to the gradient of its input.
-StageCost cost_of(const Layer& layer, const ModelConfig& model, const BatchShape& micro_batch) {
+schedule::StageCost cost_of(const model::Layer& layer, const model::ModelConfig& model,
+                            const stage::BatchShape& micro_batch) {
     constexpr double giga = 1e-9;
     double squares = 0;
-    for (const Segment& segment : micro_batch.segments)
+    for (const kernels::Segment& segment : micro_batch.segments)
         squares += static_cast<double>(segment.length) * static_cast<double>(segment.length);
-    const double weights = giga * 2 * static_cast<double>(multiplying_parameters(layer, model)) *
+    const double weights = giga * 2 * static_cast<double>(setup::multiplying_parameters(layer, model)) *
                            static_cast<double>(micro_batch.rows);
-    const bool attends = std::holds_alternative<AttentionHalf>(layer);
+    const bool attends = std::holds_alternative<model::AttentionHalf>(layer);
     const double scores = attends ? giga * 4 * static_cast<double>(model.width) * squares : 0;
     return {.forward = weights + scores, .backward_input = weights + 2 * scores, .backward_weight = weights};
 }
 
 // The cost of each stage for the micro-batch, for a rank with an even share of the stage's smallest replica.
 // Messages and updates cost nothing. Attention counts the whole square of scores, as the MFU does.
-std::vector<StageCost> counted_costs(const ModelConfig& model, const Layout& layout,
-                                     const BatchShape& micro_batch) {
-    const std::vector<Layer> layers = build_layers(model);
-    std::vector<StageCost> costs;
-    for (const StageLayout& stage : layout.stages) {
+std::vector<schedule::StageCost> counted_costs(const model::ModelConfig& model, const layout::Layout& layout,
+                                               const stage::BatchShape& micro_batch) {
+    const std::vector<model::Layer> layers = build_layers(model);
+    std::vector<schedule::StageCost> costs;
+    for (const layout::StageLayout& stage : layout.stages) {
         std::size_t ranks = stage.replicas.front().ranks.size();
-        for (const ReplicaLayout& replica : stage.replicas) ranks = std::min(ranks, replica.ranks.size());
+        for (const layout::ReplicaLayout& replica : stage.replicas)
+            ranks = std::min(ranks, replica.ranks.size());
         const double share = 1 / static_cast<double>(ranks);
-        StageCost sum{.forward = 0, .backward_input = 0, .backward_weight = 0};
+        schedule::StageCost sum{.forward = 0, .backward_input = 0, .backward_weight = 0};
         for (std::size_t l = stage.layers.begin; l < stage.layers.end(); ++l) {
-            const StageCost cost = cost_of(layers[l], model, micro_batch);
+            const schedule::StageCost cost = cost_of(layers[l], model, micro_batch);
             sum.forward += share * cost.forward;
             sum.backward_input += share * cost.backward_input;
             sum.backward_weight += share * cost.backward_weight;
@@ -61,20 +63,21 @@ std::vector<StageCost> counted_costs(const ModelConfig& model, const Layout& lay
 
 // What a plan is made for.
 struct Case {
-    ModelConfig model;
-    Plan plan;
-    DType dtype = DType::f32;
-    std::vector<BatchShape> largest;  // micro-batches
+    model::ModelConfig model;
+    plan::Plan plan;
+    device::DType dtype = device::DType::f32;
+    std::vector<stage::BatchShape> largest;  // micro-batches
     std::string assumed;
 };
 
 // The samples of a step spread evenly over its micro-batches, each as long as may be.
-BatchShape assumed_micro_batch(const RunConfig& run, const ModelConfig& model, const Plan& plan) {
-    check_batch_size(run);
-    const std::size_t length = model.reads_images() ? model.positions : longest_sample(run, model);
+stage::BatchShape assumed_micro_batch(const config::RunConfig& run, const model::ModelConfig& model,
+                                      const plan::Plan& plan) {
+    setup::check_batch_size(run);
+    const std::size_t length = model.reads_images() ? model.positions : setup::longest_sample(run, model);
     const auto parts = static_cast<std::size_t>(plan.micro_batches());
     const std::size_t samples = (run.run.batch + parts - 1) / parts;
-    BatchShape shape;
+    stage::BatchShape shape;
     for (std::size_t s = 0; s < samples; ++s) {
         shape.segments.push_back({.begin = shape.rows, .length = length});
         shape.rows += length;
@@ -82,7 +85,7 @@ BatchShape assumed_micro_batch(const RunConfig& run, const ModelConfig& model, c
     return shape;
 }
 
-std::string text_of_assumed(const ModelConfig& model, const BatchShape& shape) {
+std::string text_of_assumed(const model::ModelConfig& model, const stage::BatchShape& shape) {
     const std::size_t samples = shape.segments.size();
     const std::string all = cat("micro-batches of ", samples, samples == 1 ? " sample" : " samples");
     if (model.reads_images()) return all;
@@ -90,30 +93,30 @@ std::string text_of_assumed(const ModelConfig& model, const BatchShape& shape) {
                with_commas(model.vocabulary));
 }
 
-Case case_without_corpus(const RunConfig& run, int ranks) {
+Case case_without_corpus(const config::RunConfig& run, int ranks) {
     check_optimizer(run.optimizer);
-    const std::optional<StoredModel> stored = stored_model(run.model.init);
-    Case of{.model = choose_model(run.model, run.task.task, stored ? &*stored : nullptr),
+    const std::optional<checkpoint::StoredModel> stored = setup::stored_model(run.model.init);
+    Case of{.model = setup::choose_model(run.model, run.task.task, stored ? &*stored : nullptr),
             .plan = {},
-            .dtype = dtype_of(run.precision.dtype),
+            .dtype = setup::dtype_of(run.precision.dtype),
             .largest = {},
             .assumed = {}};
-    of.plan = plan_run(run, of.model, ranks);
-    check_batch_is_enough(run.run.batch, of.plan, plan_request(run));
+    of.plan = setup::plan_run(run, of.model, ranks);
+    check_batch_is_enough(run.run.batch, of.plan, setup::plan_request(run));
     of.largest.push_back(assumed_micro_batch(run, of.model, of.plan));
     of.assumed = text_of_assumed(of.model, of.largest.front());
-    of.plan = within_memory_limit(std::move(of.plan), {.config = run,
-                                                       .model = of.model,
-                                                       .request = plan_request(run),
-                                                       .ranks = ranks,
-                                                       .dtype = of.dtype,
-                                                       .largest = of.largest});
+    of.plan = setup::within_memory_limit(std::move(of.plan), {.config = run,
+                                                              .model = of.model,
+                                                              .request = setup::plan_request(run),
+                                                              .ranks = ranks,
+                                                              .dtype = of.dtype,
+                                                              .largest = of.largest});
     return of;
 }
 
-Case case_with_corpus(RunConfig run, int ranks) {
+Case case_with_corpus(config::RunConfig run, int ranks) {
     run.run.steps = 1;  // how long a run would last is not asked
-    Setup setup = set_up(run, ranks);
+    setup::Setup setup = setup::set_up(run, ranks);
     return {.model = std::move(setup.job.model),
             .plan = std::move(setup.current.plan),
             .dtype = setup.job.dtype,
@@ -121,47 +124,48 @@ Case case_with_corpus(RunConfig run, int ranks) {
             .assumed = {}};
 }
 
-void add_costs(const RunConfig& run, const Case& of, Forecast& forecast) {
-    if (are_measured(run.costs)) forecast.profiles = profiles_for(run, of.model);
-    forecast.costs = costs_of(run, of.model, of.plan);
+void add_costs(const config::RunConfig& run, const Case& of, Forecast& forecast) {
+    if (setup::are_measured(run.costs)) forecast.profiles = setup::profiles_for(run, of.model);
+    forecast.costs = setup::costs_of(run, of.model, of.plan);
     forecast.counted = counted_costs(of.model, of.plan.layout, of.largest.front());
 }
 
 int ranks_of(const PlanConfig& config) {
-    if (config.ranks == 0) return ranks_for(config.run);
-    if (is_pipedream(config.run.layout)) return config.ranks;
+    if (config.ranks == 0) return setup::ranks_for(config.run);
+    if (setup::is_pipedream(config.run.layout)) return config.ranks;
     throw ConfigError(
         cat("--ranks ", config.ranks,
             " applies to --partition pipedream only; otherwise the grid or the layout file gives the number"));
 }
 
-std::vector<std::size_t> parameters_of_stages(const ModelConfig& model, const Layout& layout) {
-    const std::vector<Layer> layers = build_layers(model);
+std::vector<std::size_t> parameters_of_stages(const model::ModelConfig& model, const layout::Layout& layout) {
+    const std::vector<model::Layer> layers = build_layers(model);
     std::vector<std::size_t> counts;
-    for (const StageLayout& stage : layout.stages) {
+    for (const layout::StageLayout& stage : layout.stages) {
         const auto begin = layers.begin() + static_cast<std::ptrdiff_t>(stage.layers.begin);
         std::size_t& count = counts.emplace_back(0);
-        for (const ParameterSpec& spec :
-             unique_parameters({begin, begin + static_cast<std::ptrdiff_t>(stage.layers.count)})) {
+        for (const model::ParameterSpec& spec :
+             model::unique_parameters({begin, begin + static_cast<std::ptrdiff_t>(stage.layers.count)})) {
             count += spec.size();
         }
     }
     return counts;
 }
 
-std::vector<RankMemory> memory_of(const Case& of, const RunConfig& run, int ranks) {
-    const SizedPlan sized(of.model, of.plan, of.dtype, of.largest, place_of(run.precision.device));
-    const GradientPlan gradients = gradient_plan(sized);
+std::vector<setup::RankMemory> memory_of(const Case& of, const config::RunConfig& run, int ranks) {
+    const setup::SizedPlan sized(of.model, of.plan, of.dtype, of.largest,
+                                 setup::place_of(run.precision.device));
+    const stage::GradientPlan gradients = gradient_plan(sized);
     const bool saves = run.run.checkpoint_every > 0;
     return memory_of_ranks(sized, &run.optimizer, gradients, ranks, saves);
 }
 
 // Compares the rank whose device has the least room left.
-Fit fit_of(const SimulatedDevices& devices, const std::vector<RankMemory>& memory) {
+Fit fit_of(const setup::SimulatedDevices& devices, const std::vector<setup::RankMemory>& memory) {
     int fullest = 0;
     double most = 0;  // of a device's memory
     for (std::size_t rank = 0; rank < memory.size(); ++rank) {
-        const SimulatedDevice& device = devices.of(static_cast<int>(rank));
+        const setup::SimulatedDevice& device = devices.of(static_cast<int>(rank));
         const double share = static_cast<double>(memory[rank].total()) / static_cast<double>(device.memory);
         if (share <= most) continue;
         most = share;
@@ -170,15 +174,16 @@ Fit fit_of(const SimulatedDevices& devices, const std::vector<RankMemory>& memor
     const std::size_t bytes = memory[static_cast<std::size_t>(fullest)].total();
     const std::string lack = lack_of_device_memory(devices, fullest, bytes);
     if (!lack.empty()) return {.fits = false, .words = lack};
-    const SimulatedDevice& device = devices.of(fullest);
+    const setup::SimulatedDevice& device = devices.of(fullest);
     return {.fits = true,
             .words = cat(bytes_text(device.memory), " of ", device.name, ": ", bytes_text(bytes), " on rank ",
                          fullest, ", the fullest")};
 }
 
 // One step, or so many that the pipeline is seen to be full, and to drain.
-Prediction timeline_of(const ProvedPrograms& training, const std::vector<StageCost>& costs) {
-    PipelineShape many = training.shape;
+schedule::Prediction timeline_of(const plan::ProvedPrograms& training,
+                                 const std::vector<schedule::StageCost>& costs) {
+    schedule::PipelineShape many = training.shape;
     const int wanted = 2 * many.stages() + many.micro_batches;  // micro-batches
     many.steps = training.look_ahead == 0 ? 1 : std::max(2, wanted / many.micro_batches);
     return predict(unrolled(training.phases(), training.shape, many.steps), many, costs);
@@ -188,24 +193,25 @@ Prediction timeline_of(const ProvedPrograms& training, const std::vector<StageCo
 
 Forecast foresee(const PlanConfig& config) {
     const int ranks = ranks_of(config);
-    RunConfig run = config.run;
-    const bool is_of_gpus = run.precision.dtype == Precision::bf16;  // a plan needs none
-    if (is_of_gpus && run.precision.device == DeviceKind::automatic) run.precision.device = DeviceKind::cuda;
-    fit_default_batch(run, ranks);
-    std::optional<SimulatedDevices> devices;
-    if (!run.costs.cluster.empty()) devices = described_devices(run, ranks);
+    config::RunConfig run = config.run;
+    const bool is_of_gpus = run.precision.dtype == config::Precision::bf16;  // a plan needs none
+    if (is_of_gpus && run.precision.device == config::DeviceKind::automatic)
+        run.precision.device = config::DeviceKind::cuda;
+    setup::fit_default_batch(run, ranks);
+    std::optional<setup::SimulatedDevices> devices;
+    if (!run.costs.cluster.empty()) devices = setup::described_devices(run, ranks);
     run.costs.cluster.clear();  // it says nothing of the plan
     Case of = run.data.corpus.empty() ? case_without_corpus(run, ranks) : case_with_corpus(run, ranks);
     Forecast forecast;
     add_costs(run, of, forecast);
     forecast.step = predict_step(of.plan.training.phases(), of.plan.training.shape, forecast.costs);
     forecast.timeline = timeline_of(of.plan.training, forecast.costs);
-    for (const BatchShape& shape : of.largest) forecast.rows = std::max(forecast.rows, shape.rows);
+    for (const stage::BatchShape& shape : of.largest) forecast.rows = std::max(forecast.rows, shape.rows);
     forecast.parameters = parameters_of_stages(of.model, of.plan.layout);
     forecast.all_parameters = parameter_count(of.model);
     forecast.memory = memory_of(of, run, ranks);
     if (devices) forecast.fit = fit_of(*devices, forecast.memory);
-    forecast.warning = idle_warning(run, of.plan, ranks);
+    forecast.warning = setup::idle_warning(run, of.plan, ranks);
     forecast.assumed = std::move(of.assumed);
     forecast.decisions = run.policy.decisions;
     forecast.model = std::move(of.model);
@@ -213,4 +219,4 @@ Forecast foresee(const PlanConfig& config) {
     return forecast;
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -13,7 +13,7 @@
 #include "trireme/setup/planning.hpp"
 #include "trireme/setup/rank_classes.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -22,7 +22,7 @@ std::string unit_of(const Forecast& forecast) { return forecast.profiles ? "s" :
 
 // Per rank, the number of its team; -1 for an idle rank.
 std::vector<int> teams_of_ranks(const Forecast& forecast) {
-    return teams_of_ranks(forecast.plan.teams, forecast.memory.size());
+    return setup::teams_of_ranks(forecast.plan.teams, forecast.memory.size());
 }
 
 // In micro-batches of a whole stage: chunks are parts of one.
@@ -37,7 +37,7 @@ double idle_of(const Forecast& forecast, int team) {
     return team < 0 ? forecast.step.seconds : forecast.step.idle(static_cast<std::size_t>(team));
 }
 
-std::string text_of(const StageCost& cost) {
+std::string text_of(const schedule::StageCost& cost) {
     std::string text = fmt::format("F={:.4g},I={:.4g},W={:.4g},send={:.4g}", cost.forward, cost.backward_input,
                                    cost.backward_weight, cost.send);
     if (cost.reduce != 0) text += fmt::format(",reduce={:.4g}", cost.reduce);
@@ -45,12 +45,12 @@ std::string text_of(const StageCost& cost) {
     return text;
 }
 
-std::string cost_text(const std::vector<StageCost>& costs) {
+std::string cost_text(const std::vector<schedule::StageCost>& costs) {
     std::string text;
-    for (const StageCost& cost : costs) text += (text.empty() ? "" : ";") + text_of(cost);
+    for (const schedule::StageCost& cost : costs) text += (text.empty() ? "" : ";") + text_of(cost);
     const std::string first = text_of(costs.front());
-    const bool are_equal =
-        std::all_of(costs.begin(), costs.end(), [&](const StageCost& cost) { return text_of(cost) == first; });
+    const bool are_equal = std::all_of(costs.begin(), costs.end(),
+                                       [&](const schedule::StageCost& cost) { return text_of(cost) == first; });
     return are_equal ? first : text;
 }
 
@@ -64,16 +64,17 @@ std::string parameter_lines(const Forecast& forecast) {
     return fmt::format("parameters  {}\n", stages);
 }
 
-std::string recompute_line(const Plan& plan) {
+std::string recompute_line(const plan::Plan& plan) {
     std::string ways;
-    for (const Recompute way : plan.recompute) ways += (ways.empty() ? "" : ", ") + std::string(name_of(way));
+    for (const plan::Recompute way : plan.recompute)
+        ways += (ways.empty() ? "" : ", ") + std::string(name_of(way));
     const bool are_equal = std::adjacent_find(plan.recompute.begin(), plan.recompute.end(),
                                               std::not_equal_to<>()) == plan.recompute.end();
     return fmt::format("recompute   {}\n", are_equal ? name_of(plan.recompute.front()) : ways);
 }
 
 // "1 thread of Intel Xeon", or each with its ranks.
-std::string machines_text(const RankProfiles& profiles, std::size_t count) {
+std::string machines_text(const plan::RankProfiles& profiles, std::size_t count) {
     std::string text;
     for (std::size_t kind = 0; kind < profiles.kinds.size(); ++kind) {
         std::vector<int> ranks;
@@ -81,8 +82,9 @@ std::string machines_text(const RankProfiles& profiles, std::size_t count) {
             if (profiles.kind_of(rank) == kind) ranks.push_back(rank);
         }
         if (ranks.empty()) continue;
-        const Profile& profile = profiles.kinds[kind];
-        const std::string whose = ranks.size() == count ? "" : fmt::format(" ({})", text_of_ranks(ranks));
+        const plan::Profile& profile = profiles.kinds[kind];
+        const std::string whose =
+            ranks.size() == count ? "" : fmt::format(" ({})", layout::text_of_ranks(ranks));
         text += fmt::format("{}{} thread{} of {}{}", text.empty() ? "" : " and ", profile.threads,
                             profile.threads == 1 ? "" : "s", profile.machine, whose);
     }
@@ -92,7 +94,7 @@ std::string machines_text(const RankProfiles& profiles, std::size_t count) {
 // Where costs come from, and what else they were measured with.
 std::string costs_line(const Forecast& forecast) {
     if (!forecast.profiles) return "";
-    const Profile& profile = forecast.profiles->kinds.front();  // the others were measured with as much
+    const plan::Profile& profile = forecast.profiles->kinds.front();  // the others were measured with as much
     const std::string other =
         profile.tokens == forecast.rows
             ? ""
@@ -125,7 +127,7 @@ std::string warning_line(const Forecast& forecast) {
 }
 
 // Formats the columns to the right of the ranks.
-std::string columns_of(double idle, double activations, const RankMemory& m, double unit) {
+std::string columns_of(double idle, double activations, const setup::RankMemory& m, double unit) {
     const auto in = [&](std::size_t bytes) { return static_cast<double>(bytes) / unit; };
     return fmt::format(
         "{:>10g}  {:>9.4g}  {:>9.1f}  {:>10.1f}  {:>9.1f}  {:>9.1f}  {:>11.1f}  {:>9.1f}  {:>8.1f}  {:>6.1f}\n",
@@ -136,7 +138,7 @@ std::string columns_of(double idle, double activations, const RankMemory& m, dou
 // Ranks that are alike share a line. Memory is in GB, or in MB where the fullest rank holds less than one GB.
 std::string rank_lines(const Forecast& forecast) {
     std::size_t most = 0;
-    for (const RankMemory& memory : forecast.memory) most = std::max(most, memory.total());
+    for (const setup::RankMemory& memory : forecast.memory) most = std::max(most, memory.total());
     const bool is_small = most < 1'000'000'000;
     const std::vector<int> teams = teams_of_ranks(forecast);
     std::vector<std::string> lines;  // in the order of their first ranks
@@ -166,9 +168,9 @@ std::string fit_line(const Forecast& forecast) {
                : "";
 }
 
-Json programs_of_ranks(const Forecast& forecast, const std::vector<Program>& of_teams) {
+Json programs_of_ranks(const Forecast& forecast, const std::vector<schedule::Program>& of_teams) {
     std::vector<std::string> texts;  // per team
-    for (const Program& program : of_teams) texts.push_back(text_of(program));
+    for (const schedule::Program& program : of_teams) texts.push_back(text_of(program));
     Json programs = Json::array();
     for (const int team : teams_of_ranks(forecast))
         programs.push_back(team < 0 ? std::string() : texts[static_cast<std::size_t>(team)]);
@@ -178,7 +180,7 @@ Json programs_of_ranks(const Forecast& forecast, const std::vector<Program>& of_
 // Lists the memory of each rank by purpose.
 Json memory_of(const Forecast& forecast) {
     Json parts = Json::object();
-    for (const RankMemory& m : forecast.memory) {
+    for (const setup::RankMemory& m : forecast.memory) {
         parts["parameters"].push_back(m.parameters);
         parts["gradients"].push_back(m.gradients);
         parts["optimizer"].push_back(m.optimizer);
@@ -194,7 +196,7 @@ Json prediction_of(const Forecast& forecast) {
     Json idle = Json::array();
     Json activations = Json::array();
     Json bytes = Json::array();
-    for (const RankMemory& memory : forecast.memory) bytes.push_back(memory.total());
+    for (const setup::RankMemory& memory : forecast.memory) bytes.push_back(memory.total());
     for (const int team : teams_of_ranks(forecast)) {
         idle.push_back(idle_of(forecast, team));
         activations.push_back(activations_of(forecast, team));
@@ -206,13 +208,13 @@ Json prediction_of(const Forecast& forecast) {
             {"peak_activations", activations},
             {"peak_bytes", bytes},
             {"memory_bytes", memory_of(forecast)},
-            {"weight_versions", most_weight_versions(forecast.plan)}};
+            {"weight_versions", setup::most_weight_versions(forecast.plan)}};
 }
 
 }  // namespace
 
 double bubble_of(const Forecast& forecast) {
-    return bubble_of(forecast.plan, forecast.step, static_cast<int>(forecast.memory.size()));
+    return setup::bubble_of(forecast.plan, forecast.step, static_cast<int>(forecast.memory.size()));
 }
 
 std::string title_of(const Forecast& forecast) {
@@ -222,7 +224,7 @@ std::string title_of(const Forecast& forecast) {
 }
 
 std::string text_of(const Forecast& forecast) {
-    const Plan& plan = forecast.plan;
+    const plan::Plan& plan = forecast.plan;
     return title_of(forecast) + fmt::format(", plan {}\n\n", hash_of(plan)) + text_of(plan.layout) + '\n' +
            parameter_lines(forecast) + recompute_line(plan) + costs_line(forecast) + assumed_line(forecast) +
            decisions_line(forecast) + '\n' + grid_of(forecast.timeline) +
@@ -232,12 +234,12 @@ std::string text_of(const Forecast& forecast) {
 }
 
 std::string json_of(const Forecast& forecast) {
-    const Plan& plan = forecast.plan;
+    const plan::Plan& plan = forecast.plan;
     Json value{{"model", forecast.model.name},
                {"plan", hash_of(plan)},
                {"schedule", plan.schedule},
                {"micro_batches", plan.micro_batches()},
-               {"layout", Json::parse(json_of(plan.layout))},
+               {"layout", Json::parse(plan::json_of(plan.layout))},
                {"programs", programs_of_ranks(forecast, plan.training.programs)},
                {"parameters", {{"stages", forecast.parameters}, {"all", forecast.all_parameters}}},
                {"prediction", prediction_of(forecast)}};
@@ -250,4 +252,4 @@ std::string json_of(const Forecast& forecast) {
 
 std::string csv_of(const Forecast& forecast) { return csv_of(forecast.plan.training.phases()); }
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -20,7 +20,7 @@
 #include "trireme/data/corpus_writer.hpp"
 #include "trireme/data/tokenizer.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 constexpr std::size_t training_bytes = 64'000'000;  // of text: more adds hours and hardly changes the merges
@@ -39,8 +39,8 @@ std::size_t trained_size(const std::string& option) {
 // The texts to learn from, one after another; a context that several questions share is taken once.
 class TrainingTexts {
 public:
-    void add(const SourceRow& row, RowKind kind) {
-        if (kind != RowKind::question) return add(row.text());
+    void add(const data::SourceRow& row, data::RowKind kind) {
+        if (kind != data::RowKind::question) return add(row.text());
         if (row.question.context != context_) {
             context_ = row.question.context;
             add(context_);
@@ -62,11 +62,11 @@ private:
     std::size_t bytes_ = 0;
 };
 
-Tokenizer train_tokenizer(const PrepareConfig& config, RowKind kind, PrepareProgress& progress) {
+data::Tokenizer train_tokenizer(const PrepareConfig& config, data::RowKind kind, PrepareProgress& progress) {
     const std::size_t size = trained_size(config.tokenizer);
     WantedRows rows(config);
     TrainingTexts texts;
-    SourceRow row;
+    data::SourceRow row;
     while (texts.bytes() < training_bytes && rows.next(row)) {
         if (row.is_ids)
             throw ConfigError(cat(row.place, " is an id row, from which --tokenizer ", config.tokenizer,
@@ -76,29 +76,29 @@ Tokenizer train_tokenizer(const PrepareConfig& config, RowKind kind, PrepareProg
     if (texts.bytes() < training_bytes) rows.check_any();
     progress.say(
         cat("learning ", size, " tokens from ", in_megabytes(static_cast<double>(texts.bytes())), " of text"));
-    return Tokenizer::trained(texts.texts(), size);
+    return data::Tokenizer::trained(texts.texts(), size);
 }
 
 // True if --tokenizer asks for a tokenizer that is trained, for which the inputs are read twice.
 bool learns_tokenizer(const PrepareConfig& config) { return config.tokenizer.starts_with(train_prefix); }
 
-Tokenizer without_specials(const PrepareConfig& config, RowKind kind, PrepareProgress& progress) {
+data::Tokenizer without_specials(const PrepareConfig& config, data::RowKind kind, PrepareProgress& progress) {
     if (learns_tokenizer(config)) return train_tokenizer(config, kind, progress);
-    return tokenizer_from_option(config.tokenizer.empty() ? "bytes" : config.tokenizer);
+    return data::tokenizer_from_option(config.tokenizer.empty() ? "bytes" : config.tokenizer);
 }
 
-bool wants_bert_tokens(const PrepareConfig& config, RowKind kind) {
+bool wants_bert_tokens(const PrepareConfig& config, data::RowKind kind) {
     if (config.special_tokens != "none" && config.special_tokens != "bert")
         throw ConfigError(
             cat("--special-tokens '", config.special_tokens, "' is unknown; choose none or bert"));
-    return kind == RowKind::question || config.special_tokens == "bert";
+    return kind == data::RowKind::question || config.special_tokens == "bert";
 }
 
 // `kind`: of the rows; texts or questions. Throws ConfigError where the option is unknown, or the rows have no
 // text to learn from.
-Tokenizer choose_tokenizer(const PrepareConfig& config, RowKind kind, PrepareProgress& progress) {
+data::Tokenizer choose_tokenizer(const PrepareConfig& config, data::RowKind kind, PrepareProgress& progress) {
     const bool with_bert_tokens = wants_bert_tokens(config, kind);
-    const Tokenizer tokenizer = without_specials(config, kind, progress);
+    const data::Tokenizer tokenizer = without_specials(config, kind, progress);
     const std::array<std::string, 3> bert_tokens = {"[CLS]", "[SEP]", "[MASK]"};
     return with_bert_tokens ? tokenizer.with_special_tokens(bert_tokens) : tokenizer;
 }
@@ -153,17 +153,17 @@ void check_files(const PrepareConfig& config) {
 }
 
 // `kind`: of the rows of the source. Throws ConfigError for an option that means nothing for such rows.
-void check_meaning(const PrepareConfig& config, RowKind kind) {
-    if (kind != RowKind::question && kind != RowKind::image) return;
+void check_meaning(const PrepareConfig& config, data::RowKind kind) {
+    if (kind != data::RowKind::question && kind != data::RowKind::image) return;
     const std::array<GivenOption, 5> options = {{{"tokenizer", !config.tokenizer.empty(), true},
                                                  {"special-tokens", config.special_tokens != "none", true},
                                                  {"where", !config.where.empty(), true},
                                                  {"label", !config.label.empty(), false},
                                                  {"rows", config.rows.has_value(), false}}};
     for (const GivenOption& option : options)
-        if (option.is_given && !(kind == RowKind::question && option.is_of_questions))
+        if (option.is_given && !(kind == data::RowKind::question && option.is_of_questions))
             throw ConfigError(cat("--", option.name, " means nothing for ",
-                                  kind == RowKind::image ? "images" : "SQuAD's questions", ", which ",
+                                  kind == data::RowKind::image ? "images" : "SQuAD's questions", ", which ",
                                   config.inputs.front(), " holds; leave it out"));
 }
 
@@ -180,11 +180,12 @@ std::string describe_licence(const PrepareConfig& config) {
     return config.synthetic.empty() ? "not stated" : "none needed: the text is generated";
 }
 
-CorpusDescription describe(const PrepareConfig& config, const RowReader& reader, PrepareProgress& progress) {
-    CorpusDescription description;
-    const bool is_labelled = reader.kind() == RowKind::text && !config.label.empty();
-    description.kind = is_labelled ? RowKind::labelled_text : reader.kind();
-    if (description.kind != RowKind::image)
+data::CorpusDescription describe(const PrepareConfig& config, const data::RowReader& reader,
+                                 PrepareProgress& progress) {
+    data::CorpusDescription description;
+    const bool is_labelled = reader.kind() == data::RowKind::text && !config.label.empty();
+    description.kind = is_labelled ? data::RowKind::labelled_text : reader.kind();
+    if (description.kind != data::RowKind::image)
         description.tokenizer = choose_tokenizer(config, description.kind, progress);
     description.image = reader.image_size();
     description.source = describe_source(config);
@@ -203,13 +204,13 @@ public:
           encoder_(description_.kind, description_.tokenizer, config.label),
           writer_(config.output, description_) {}
 
-    CorpusInfo run() {
-        SourceRow row;
-        CorpusRow encoded;
+    data::CorpusInfo run() {
+        data::SourceRow row;
+        data::CorpusRow encoded;
         while (rows_.next(row)) {
             if (const RowFault fault = encoder_.encode(row, encoded); !fault.what.empty()) {
                 rows_.refuse(row, fault.what, fault.remedy);
-            } else if (description_.kind != RowKind::image && encoded.tokens.empty()) {
+            } else if (description_.kind != data::RowKind::image && encoded.tokens.empty()) {
                 ++empty_rows_;
             } else {
                 moved_answers_ += row.question.is_moved ? 1 : 0;
@@ -230,22 +231,22 @@ public:
     std::uint64_t moved_answers() const { return moved_answers_; }
 
 private:
-    void add(const CorpusRow& row) {
+    void add(const data::CorpusRow& row) {
         writer_.add(row);
         count(row);
         progress_.show(++written_, rows_.reader());
     }
 
-    void count(const CorpusRow& row) {
+    void count(const data::CorpusRow& row) {
         switch (description_.kind) {
-            case RowKind::text:
+            case data::RowKind::text:
                 return tally_.add_tokens(row.tokens.size());
-            case RowKind::labelled_text:
+            case data::RowKind::labelled_text:
                 tally_.add_tokens(row.tokens.size());
                 return tally_.add_label(row.label);
-            case RowKind::question:
+            case data::RowKind::question:
                 return tally_.add_question(row.tokens.size(), row.question.context_begin);
-            case RowKind::image:
+            case data::RowKind::image:
                 return tally_.add_label(row.label);
         }
     }
@@ -267,23 +268,23 @@ private:
         const std::size_t only = rows_of.size() - 1;
         throw ConfigError(cat("all rows are of one class, ", names.empty() ? std::to_string(only) : names[only],
                               "; there is nothing to tell apart: ",
-                              description_.kind == RowKind::image
+                              description_.kind == data::RowKind::image
                                   ? "add images of another class"
                                   : "name another field with --label, or leave --label out"));
     }
 
     WantedRows& rows_;
     PrepareProgress& progress_;
-    CorpusDescription description_;
+    data::CorpusDescription description_;
     RowEncoder encoder_;
-    CorpusWriter writer_;
+    data::CorpusWriter writer_;
     RowTally tally_;
     std::uint64_t written_ = 0;
     std::uint64_t empty_rows_ = 0;
     std::uint64_t moved_answers_ = 0;
 };
 
-PrepareReport report_of(const CorpusInfo& info, const WantedRows& rows, const RowTally& tally) {
+PrepareReport report_of(const data::CorpusInfo& info, const WantedRows& rows, const RowTally& tally) {
     const RowLengths lengths = tally.lengths();
     PrepareReport report;
     report.rows = info.rows;
@@ -307,7 +308,7 @@ PrepareReport prepare_files(const PrepareConfig& config, std::ostream& out) {
     WantedRows rows(config);
     check_meaning(config, rows.reader().kind());
     Preparation preparation(config, rows, progress);
-    const CorpusInfo info = preparation.run();
+    const data::CorpusInfo info = preparation.run();
     PrepareReport report = report_of(info, rows, preparation.tally());
     report.empty_rows = preparation.empty_rows();
     report.moved_answers = preparation.moved_answers();
@@ -329,4 +330,4 @@ PrepareReport prepare(const PrepareConfig& config, std::ostream& out) {
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -12,7 +12,7 @@
 #include "trireme/data/source.hpp"
 #include "trireme/tools/prepare.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 
 class PrepareProgress {
 public:
@@ -22,10 +22,10 @@ public:
     void say(const std::string& what);
 
     // Shows on a terminal how much of the input has been read; called after each row.
-    void show(std::uint64_t rows, const RowReader& reader);
+    void show(std::uint64_t rows, const data::RowReader& reader);
 
     // `first_fault`: of the rows left out by --skip-bad.
-    void summarise(const CorpusInfo& info, const PrepareReport& report, const RowTally& tally,
+    void summarise(const data::CorpusInfo& info, const PrepareReport& report, const RowTally& tally,
                    const std::string& first_fault);
 
     double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
@@ -41,4 +41,4 @@ private:
     Clock::time_point begin_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::tools

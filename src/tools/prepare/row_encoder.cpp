@@ -7,10 +7,10 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
-std::vector<std::size_t> token_bytes(const Tokenizer& tokenizer) {
+std::vector<std::size_t> token_bytes(const data::Tokenizer& tokenizer) {
     std::vector<std::size_t> bytes;
     bytes.reserve(tokenizer.vocabulary_size());
     for (std::uint32_t token = 0; token < tokenizer.vocabulary_size(); ++token)
@@ -20,16 +20,16 @@ std::vector<std::size_t> token_bytes(const Tokenizer& tokenizer) {
 
 constexpr std::uint32_t most_classes = 65'536;  // a class costs a row of the model's head
 
-bool is_name(const SourceRow::Field& field) {
+bool is_name(const data::SourceRow::Field& field) {
     return field.is_text || field.value == "true" || field.value == "false";
 }
 
 }  // namespace
 
-QuestionEncoder::QuestionEncoder(const Tokenizer& tokenizer)
+QuestionEncoder::QuestionEncoder(const data::Tokenizer& tokenizer)
     : tokenizer_(tokenizer), bytes_of_(token_bytes(tokenizer)) {}
 
-void QuestionEncoder::encode(const SourceQuestion& question, CorpusRow& row) {
+void QuestionEncoder::encode(const data::SourceQuestion& question, data::CorpusRow& row) {
     if (question.context != context_) {
         context_ = question.context;
         context_tokens_ = tokenizer_.encode(context_);
@@ -50,8 +50,8 @@ void QuestionEncoder::encode(const SourceQuestion& question, CorpusRow& row) {
     if (byte < question.answer_end) throw BugError("an answer beyond the tokens of its context");
 }
 
-std::string ClassNumbers::take(const SourceRow& row, std::uint32_t& label) {
-    const SourceRow::Field* field = row.find(field_);
+std::string ClassNumbers::take(const data::SourceRow& row, std::uint32_t& label) {
+    const data::SourceRow::Field* field = row.find(field_);
     if (field == nullptr) {
         const char* why = row.fields.empty() ? ": it has no fields at all" : "";
         return cat("the row has no number, text or truth value '", field_, "' to be its class", why);
@@ -85,21 +85,21 @@ std::string ClassNumbers::take_name(const std::string& value, std::uint32_t& lab
     return {};
 }
 
-RowEncoder::RowEncoder(RowKind kind, std::optional<Tokenizer> tokenizer, const std::string& label)
+RowEncoder::RowEncoder(data::RowKind kind, std::optional<data::Tokenizer> tokenizer, const std::string& label)
     : kind_(kind), tokenizer_(std::move(tokenizer)), classes_(label) {
-    if (kind == RowKind::question) questions_.emplace(tokenizer_.value());
+    if (kind == data::RowKind::question) questions_.emplace(tokenizer_.value());
 }
 
-RowFault RowEncoder::encode(const SourceRow& row, CorpusRow& out) {
+RowFault RowEncoder::encode(const data::SourceRow& row, data::CorpusRow& out) {
     switch (kind_) {
-        case RowKind::text:
+        case data::RowKind::text:
             return encode_text(row, out);
-        case RowKind::labelled_text:
+        case data::RowKind::labelled_text:
             return encode_labelled(row, out);
-        case RowKind::question:
+        case data::RowKind::question:
             questions_->encode(row.question, out);
             return {};
-        case RowKind::image:
+        case data::RowKind::image:
             out.pixels = row.image.pixels;
             out.label = row.image.label;
             return {};
@@ -107,7 +107,7 @@ RowFault RowEncoder::encode(const SourceRow& row, CorpusRow& out) {
     throw BugError("a kind of rows without an encoder");
 }
 
-RowFault RowEncoder::encode_text(const SourceRow& row, CorpusRow& out) const {
+RowFault RowEncoder::encode_text(const data::SourceRow& row, data::CorpusRow& out) const {
     out.tokens.clear();
     if (!row.is_ids) {
         tokenizer_->encode(row.text(), out.tokens);
@@ -123,10 +123,10 @@ RowFault RowEncoder::encode_text(const SourceRow& row, CorpusRow& out) const {
     return {};
 }
 
-RowFault RowEncoder::encode_labelled(const SourceRow& row, CorpusRow& out) {
+RowFault RowEncoder::encode_labelled(const data::SourceRow& row, data::CorpusRow& out) {
     RowFault fault = encode_text(row, out);
     if (!fault.what.empty() || out.tokens.empty()) return fault;  // a row left out is no member of a class
     return {.what = classes_.take(row, out.label), .remedy = "repair the row, name another field with --label"};
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -11,18 +11,18 @@
 #include "trireme/data/source_row.hpp"
 #include "trireme/data/tokenizer.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 
 // A question and its context as tokens.
 class QuestionEncoder {
 public:
-    explicit QuestionEncoder(const Tokenizer& tokenizer);
+    explicit QuestionEncoder(const data::Tokenizer& tokenizer);
 
     // The question's tokens, the context's behind them, and those of the context's that overlap the answer.
-    void encode(const SourceQuestion& question, CorpusRow& row);
+    void encode(const data::SourceQuestion& question, data::CorpusRow& row);
 
 private:
-    Tokenizer tokenizer_;
+    data::Tokenizer tokenizer_;
     std::vector<std::size_t> bytes_of_;  // by token
     std::string context_;                // of the last question: the next one often shares it
     std::vector<std::uint32_t> context_tokens_;
@@ -35,7 +35,7 @@ public:
     explicit ClassNumbers(std::string field) : field_(std::move(field)) {}
 
     // Sets `label` to the row's class; returns what is wrong with it, or nothing.
-    std::string take(const SourceRow& row, std::uint32_t& label);
+    std::string take(const data::SourceRow& row, std::uint32_t& label);
 
     const std::vector<std::string>& names() const { return names_; }  // none where classes are numbers
 
@@ -58,21 +58,21 @@ struct RowFault {
 class RowEncoder {
 public:
     // `tokenizer`: none for images. `label`: the field of labelled texts.
-    RowEncoder(RowKind kind, std::optional<Tokenizer> tokenizer, const std::string& label);
+    RowEncoder(data::RowKind kind, std::optional<data::Tokenizer> tokenizer, const std::string& label);
 
     // Replaces what `out` holds of its kind. A text may become no tokens at all.
-    RowFault encode(const SourceRow& row, CorpusRow& out);
+    RowFault encode(const data::SourceRow& row, data::CorpusRow& out);
 
     const std::vector<std::string>& class_names() const { return classes_.names(); }  // of labelled texts
 
 private:
-    RowFault encode_text(const SourceRow& row, CorpusRow& out) const;
-    RowFault encode_labelled(const SourceRow& row, CorpusRow& out);
+    RowFault encode_text(const data::SourceRow& row, data::CorpusRow& out) const;
+    RowFault encode_labelled(const data::SourceRow& row, data::CorpusRow& out);
 
-    RowKind kind_;
-    std::optional<Tokenizer> tokenizer_;
+    data::RowKind kind_;
+    std::optional<data::Tokenizer> tokenizer_;
     ClassNumbers classes_;
     std::optional<QuestionEncoder> questions_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -5,7 +5,7 @@
 #include "tools/printed_text.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 constexpr std::size_t classes_shown = 20;
@@ -29,7 +29,7 @@ RowLengths summarise(std::vector<std::uint64_t> lengths) {
     return {lengths.front(), at(50), at(90), at(99), lengths.back()};
 }
 
-std::string class_name(const CorpusInfo& info, std::size_t label) {
+std::string class_name(const data::CorpusInfo& info, std::size_t label) {
     constexpr std::size_t longest_name = 40;
     return info.class_names.empty() ? std::to_string(label)
                                     : for_terminal(info.class_names[label], longest_name);
@@ -54,7 +54,7 @@ std::vector<std::string> RowTally::length_lines() const {
     return lines;
 }
 
-std::string RowTally::class_line(const CorpusInfo& info) const {
+std::string RowTally::class_line(const data::CorpusInfo& info) const {
     if (info.classes == 0) return {};
     std::string line = cat(with_commas(info.classes), ":");
     const std::size_t shown = std::min(info.classes, classes_shown);
@@ -65,4 +65,4 @@ std::string RowTally::class_line(const CorpusInfo& info) const {
     return shown == info.classes ? line : cat(line, ", and ", with_commas(info.classes - shown), " more");
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -7,7 +7,7 @@
 
 #include "trireme/data/corpus_info.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 
 // How long the rows of a corpus are.
 struct RowLengths {
@@ -18,7 +18,7 @@ struct RowLengths {
 RowLengths summarise(std::vector<std::uint64_t> lengths);
 
 // Its name where the corpus has names, else its number.
-std::string class_name(const CorpusInfo& info, std::size_t label);
+std::string class_name(const data::CorpusInfo& info, std::size_t label);
 
 class RowTally {
 public:
@@ -35,7 +35,7 @@ public:
     std::vector<std::string> length_lines() const;
 
     // "10: airplane (203), automobile (194), ..."; empty where rows have no classes.
-    std::string class_line(const CorpusInfo& info) const;
+    std::string class_line(const data::CorpusInfo& info) const;
 
 private:
     std::vector<std::uint64_t> tokens_;
@@ -44,4 +44,4 @@ private:
     std::vector<std::uint64_t> classes_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::tools

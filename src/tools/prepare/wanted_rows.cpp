@@ -2,13 +2,13 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
-SourceConfig source_of(const PrepareConfig& config) {
+data::SourceConfig source_of(const PrepareConfig& config) {
     return {.inputs = config.inputs,
             .format = config.format,
-            .unit = config.rows.value_or(RowUnit::paragraph),
+            .unit = config.rows.value_or(data::RowUnit::paragraph),
             .synthetic = config.synthetic,
             .count = config.count,
             .seed = config.seed};
@@ -19,14 +19,14 @@ struct KindInWords {
     const char* remedy;
 };
 
-KindInWords in_words(RowKind kind) {
+KindInWords in_words(data::RowKind kind) {
     switch (kind) {
-        case RowKind::text:
-        case RowKind::labelled_text:
+        case data::RowKind::text:
+        case data::RowKind::labelled_text:
             return {.plural = "rows", .remedy = "repair the row"};
-        case RowKind::question:
+        case data::RowKind::question:
             return {.plural = "questions", .remedy = "repair the question"};
-        case RowKind::image:
+        case data::RowKind::image:
             return {.plural = "images", .remedy = "copy the file again"};
     }
     throw BugError("a kind of rows without a remedy");
@@ -37,7 +37,7 @@ KindInWords in_words(RowKind kind) {
 WantedRows::WantedRows(const PrepareConfig& config)
     : reader_(source_of(config)), filter_(config.where), skip_bad_(config.skip_bad) {}
 
-bool WantedRows::next(SourceRow& row) {
+bool WantedRows::next(data::SourceRow& row) {
     while (reader_.next(row)) {
         if (!row.fault.empty())
             refuse(row, row.fault);
@@ -47,7 +47,7 @@ bool WantedRows::next(SourceRow& row) {
     return false;
 }
 
-void WantedRows::refuse(const SourceRow& row, const std::string& fault, const std::string& remedy) {
+void WantedRows::refuse(const data::SourceRow& row, const std::string& fault, const std::string& remedy) {
     const std::string what = cat(row.place, ": ", fault);
     const KindInWords words = in_words(reader_.kind());
     if (!skip_bad_)
@@ -67,4 +67,4 @@ void WantedRows::check_any() const {
     throw ConfigError("the input is empty: it holds no rows");
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

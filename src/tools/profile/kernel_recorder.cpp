@@ -4,10 +4,10 @@
 
 #include "trireme/base/numbers.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 
-bool KernelRecorder::Less::operator()(const KernelProfile& a, const KernelProfile& b) const {
-    const auto key = [](const KernelProfile& each) {
+bool KernelRecorder::Less::operator()(const plan::KernelProfile& a, const plan::KernelProfile& b) const {
+    const auto key = [](const plan::KernelProfile& each) {
         return std::tie(each.kernel, each.call.product, each.call.bytes, each.call.flops);
     };
     return key(a) < key(b);
@@ -17,7 +17,7 @@ bool KernelRecorder::Less::operator()(const KernelProfile& a, const KernelProfil
 // simulated device would be asked for its time, the kernel before has just been entered.
 void KernelRecorder::record() {
     stream_.ledger.clear();
-    stream_.seconds_of = [this](const Cost&, double) {
+    stream_.seconds_of = [this](const device::Cost&, double) {
         take_last();
         return 0.0;
     };
@@ -28,21 +28,22 @@ void KernelRecorder::pause() {
     stream_.seconds_of = {};
 }
 
-KernelRecorder::KernelRecorder(Stream& stream) : stream_(stream) {}
+KernelRecorder::KernelRecorder(device::Stream& stream) : stream_(stream) {}
 KernelRecorder::~KernelRecorder() { stream_.seconds_of = {}; }
 
 void KernelRecorder::take_last() {
-    for (const Ledger::Entry& entry : stream_.ledger.entries()) {
-        const Cost& cost = entry.unit;
-        const KernelProfile key{.kernel = std::string(cost.kernel),
-                                .call = {.flops = cost.flops, .bytes = cost.bytes, .product = cost.product}};
+    for (const device::Ledger::Entry& entry : stream_.ledger.entries()) {
+        const device::Cost& cost = entry.unit;
+        const plan::KernelProfile key{
+            .kernel = std::string(cost.kernel),
+            .call = {.flops = cost.flops, .bytes = cost.bytes, .product = cost.product}};
         seconds_[key].push_back(entry.seconds);
     }
     stream_.ledger.clear();
 }
 
-std::vector<KernelProfile> KernelRecorder::medians() const {
-    std::vector<KernelProfile> kernels;
+std::vector<plan::KernelProfile> KernelRecorder::medians() const {
+    std::vector<plan::KernelProfile> kernels;
     for (const auto& [key, seconds] : seconds_) {
         const double median = median_of(seconds);
         if (key.call.bytes == 0 || median <= 0) continue;  // an empty tensor, or a clock too coarse
@@ -51,4 +52,4 @@ std::vector<KernelProfile> KernelRecorder::medians() const {
     return kernels;
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

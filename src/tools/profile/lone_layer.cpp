@@ -6,32 +6,33 @@
 #include "trireme/device/gpu_times.hpp"
 #include "trireme/kernels/fill.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
-StageMemory memory_of_both(const LoneLayerSpec& spec) {
-    const Range alone{spec.layer, 1};
-    return larger_of(memory_of(spec, alone, BackwardHalves::together),
-                     memory_of(spec, alone, BackwardHalves::apart));
+stage::StageMemory memory_of_both(const LoneLayerSpec& spec) {
+    const layout::Range alone{spec.layer, 1};
+    return larger_of(memory_of(spec, alone, stage::BackwardHalves::together),
+                     memory_of(spec, alone, stage::BackwardHalves::apart));
 }
 
 // Equal for layers of a model that do the same with other numbers.
-std::string signature_of(const Layer& layer) {
+std::string signature_of(const model::Layer& layer) {
     std::string signature = kind_of(layer);
-    for (const ParameterSpec& spec : parameters_of(layer)) signature += cat(' ', spec.rows, 'x', spec.columns);
+    for (const model::ParameterSpec& spec : parameters_of(layer))
+        signature += cat(' ', spec.rows, 'x', spec.columns);
     return signature;
 }
 
 }  // namespace
 
-StageMemory memory_of(const LoneLayerSpec& spec, Range layers, BackwardHalves halves) {
-    const BatchShape shape{.segments = {spec.batch.segments.begin(), spec.batch.segments.end()},
-                           .rows = spec.batch.rows()};
+stage::StageMemory memory_of(const LoneLayerSpec& spec, layout::Range layers, stage::BackwardHalves halves) {
+    const stage::BatchShape shape{.segments = {spec.batch.segments.begin(), spec.batch.segments.end()},
+                                  .rows = spec.batch.rows()};
     return predict(spec.model, {.layers = layers, .part = spec.part}, shape,
                    {.dtype = spec.dtype, .halves = halves});
 }
 
-LoneLayer::LoneLayer(const LoneLayerSpec& spec, Stream& stream)
+LoneLayer::LoneLayer(const LoneLayerSpec& spec, device::Stream& stream)
     : spec_(spec),
       stream_(stream),
       batch_{.batch = spec.batch, .memory = {}},
@@ -39,21 +40,21 @@ LoneLayer::LoneLayer(const LoneLayerSpec& spec, Stream& stream)
       parameters_(stage_.parameters(), spec.dtype, stream.place()),
       memory_(memory_of_both(spec)),
       workspace_(memory_, stream.place()),
-      ranks_(ghost_group("tensor", spec.part.rank, static_cast<int>(spec.part.shares.size()))),
+      ranks_(comm::ghost_group("tensor", spec.part.rank, static_cast<int>(spec.part.shares.size()))),
       group_{.ranks = *ranks_, .exchange = workspace_.exchange},
       flight_(memory_.activations, stream.place()),
       rows_(spec.batch.rows(), spec.model.width, spec.dtype, stream.place()),
-      shards_(whole_parameters(parameters_.specs())),
+      shards_(optim::whole_parameters(parameters_.specs())),
       optimizer_(spec.optimizer, parameters_.specs(), shards_, spec.dtype, stream.place()),
-      norm_scratch_("norm", norm_scratch_bytes(shards_.size()), stream.place()) {
-    if (stream.is_on_gpu()) batch_ = send(spec.batch, sender_.emplace(stream.gpu_times->queue()));
+      norm_scratch_("norm", optim::norm_scratch_bytes(shards_.size()), stream.place()) {
+    if (stream.is_on_gpu()) batch_ = stage::send(spec.batch, sender_.emplace(stream.gpu_times->queue()));
     stage_.bind(parameters_);
     initialise(stream, parameters_.specs(), parameters_.values(), 1);
     const auto random_rows = [&](bool are_there, const char* name) {
-        if (!are_there) return Tensor{};
-        const Tensor rows = rows_.take(spec.batch.rows());
-        launch(stream,
-               FillNormal{.output = rows, .key = RandomKey{1}.then(name), .global_columns = rows.columns});
+        if (!are_there) return device::Tensor{};
+        const device::Tensor rows = rows_.take(spec.batch.rows());
+        launch(stream, kernels::FillNormal{
+                           .output = rows, .key = RandomKey{1}.then(name), .global_columns = rows.columns});
         return rows;
     };
     input_ = random_rows(!stage_.is_first(), "input");
@@ -61,7 +62,7 @@ LoneLayer::LoneLayer(const LoneLayerSpec& spec, Stream& stream)
     grad_output_ = random_rows(!stage_.is_last(), "gradient of the output");
 }
 
-Pass LoneLayer::pass() {
+model::Pass LoneLayer::pass() {
     return {.stream = stream_,
             .batch = batch_.batch,
             .scratch = workspace_.scratch,
@@ -88,19 +89,19 @@ void LoneLayer::backward_weight() { stage_.backward_weight(pass(), flight_); }
 void LoneLayer::update() {
     sum_of_squares(stream_, parameters_.gradients(), shards_, norm_scratch_);
     optimizer_.update(stream_, parameters_.values(), parameters_.gradients(), spec_.optimizer.rate, 1);
-    launch(stream_, Fill{.output = parameters_.gradients().all(), .value = 0});
+    launch(stream_, kernels::Fill{.output = parameters_.gradients().all(), .value = 0});
 }
 
-std::vector<std::size_t> first_equals(const std::vector<Layer>& layers) {
+std::vector<std::size_t> first_equals(const std::vector<model::Layer>& layers) {
     std::map<std::string, std::size_t> known;
     std::vector<std::size_t> first;
-    for (const Layer& layer : layers) {
+    for (const model::Layer& layer : layers) {
         first.push_back(known.emplace(signature_of(layer), first.size()).first->second);
     }
     return first;
 }
 
-std::vector<std::size_t> distinct_layers(const std::vector<Layer>& layers) {
+std::vector<std::size_t> distinct_layers(const std::vector<model::Layer>& layers) {
     std::vector<std::size_t> distinct;
     const std::vector<std::size_t> first = first_equals(layers);
     for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -109,4 +110,4 @@ std::vector<std::size_t> distinct_layers(const std::vector<Layer>& layers) {
     return distinct;
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

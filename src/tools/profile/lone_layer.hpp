@@ -15,22 +15,22 @@
 #include "trireme/stage/sent_batch.hpp"
 #include "trireme/stage/stage.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 
 struct LoneLayerSpec {
-    const ModelConfig& model;
+    const model::ModelConfig& model;
     std::size_t layer = 0;  // of the model's list
-    const TokenBatch& batch;
-    DType dtype = DType::f32;
-    OptimizerConfig optimizer = {};
-    TensorPart part = {};  // other than the whole: alone, and nothing comes from the others
+    const model::TokenBatch& batch;
+    device::DType dtype = device::DType::f32;
+    optim::OptimizerConfig optimizer = {};
+    model::TensorPart part = {};  // other than the whole: alone, and nothing comes from the others
 };
 
 class LoneLayer {
 public:
     // What the spec refers to outlives it, and so does the stream. Parameters, rows and gradients of rows are
     // random.
-    LoneLayer(const LoneLayerSpec& spec, Stream& stream);
+    LoneLayer(const LoneLayerSpec& spec, device::Stream& stream);
 
     // A forward pass is followed by a whole backward pass, or by its two halves.
     void forward();
@@ -45,34 +45,34 @@ public:
     void update();
 
 private:
-    Pass pass();
+    model::Pass pass();
 
     LoneLayerSpec spec_;
-    Stream& stream_;
-    std::optional<ByteSender> sender_;  // none: the batch is read where it is
-    SentBatch batch_;
-    Stage stage_;
-    LocalParameters parameters_;
-    StageMemory memory_;
-    Workspace workspace_;
-    std::unique_ptr<Communicator> ranks_;
-    TensorGroup group_;
-    Flight flight_;
-    RowBuffers rows_;
-    Tensor input_, grad_input_;  // (rows, width); absent of the first layer
-    Tensor grad_output_;         // (rows, width); absent of the last layer
-    std::vector<ParameterShard> shards_;
-    Optimizer optimizer_;
-    Arena norm_scratch_;
+    device::Stream& stream_;
+    std::optional<device::ByteSender> sender_;  // none: the batch is read where it is
+    stage::SentBatch batch_;
+    stage::Stage stage_;
+    stage::LocalParameters parameters_;
+    stage::StageMemory memory_;
+    stage::Workspace workspace_;
+    std::unique_ptr<comm::Communicator> ranks_;
+    model::TensorGroup group_;
+    stage::Flight flight_;
+    stage::RowBuffers rows_;
+    device::Tensor input_, grad_input_;  // (rows, width); absent of the first layer
+    device::Tensor grad_output_;         // (rows, width); absent of the last layer
+    std::vector<optim::ParameterShard> shards_;
+    optim::Optimizer optimizer_;
+    device::Arena norm_scratch_;
 };
 
 // Of a training pass through the layer alone, or through some neighbours.
-StageMemory memory_of(const LoneLayerSpec& spec, Range layers, BackwardHalves halves);
+stage::StageMemory memory_of(const LoneLayerSpec& spec, layout::Range layers, stage::BackwardHalves halves);
 
 // Per layer the first one that is equal to it: that does the same with other numbers.
-std::vector<std::size_t> first_equals(const std::vector<Layer>& layers);
+std::vector<std::size_t> first_equals(const std::vector<model::Layer>& layers);
 
 // The layers that are equal to none before them.
-std::vector<std::size_t> distinct_layers(const std::vector<Layer>& layers);
+std::vector<std::size_t> distinct_layers(const std::vector<model::Layer>& layers);
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -10,21 +10,21 @@
 #include "trireme/kernels/rows.hpp"
 #include "trireme/kernels/update.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 // Parts of vectors as long as all of a model's parameters, one behind the other, so that each of them comes
 // from as far away as an update's does.
 class FlatKernels {
 public:
-    FlatKernels(const ProfileSubject& subject, Stream& stream)
+    FlatKernels(const ProfileSubject& subject, device::Stream& stream)
         : stream_(stream),
           kind_(subject.optimizer.kind),
           length_(std::clamp(parameter_count(subject.model), most_elements, longest)),
           memory_("flat kernels", vectors * (length_ * bytes_of(wide_of(subject.dtype)) + alignment),
                   stream.place()) {
-        for (Tensor& vector : vectors_) vector = memory_.tensor(wide_of(subject.dtype), 1, length_);
-        result_ = memory_.tensor(DType::f64, 1, 1);
+        for (device::Tensor& vector : vectors_) vector = memory_.tensor(wide_of(subject.dtype), 1, length_);
+        result_ = memory_.tensor(device::DType::f64, 1, 1);
     }
 
     void take_round() {
@@ -42,37 +42,37 @@ private:
         if (length_ - next_ < count) next_ = 0;
         const auto part = [&, begin = next_](std::size_t v) { return vectors_[v].column_range(begin, count); };
         next_ += count;
-        launch(stream_, Fill{.output = part(1), .value = 1e-3});
-        launch(stream_, Copy{.input = part(1), .output = part(0)});
-        launch(stream_, SumOfSquares{.input = part(1), .result = result_});
-        if (kind_ == OptimizerKind::adamw) {
-            launch(stream_, AdamWUpdate{.parameter = part(0),
-                                        .gradient = part(1),
-                                        .moment1 = part(2),
-                                        .moment2 = part(3),
-                                        .rate = 1e-3});
+        launch(stream_, kernels::Fill{.output = part(1), .value = 1e-3});
+        launch(stream_, kernels::Copy{.input = part(1), .output = part(0)});
+        launch(stream_, kernels::SumOfSquares{.input = part(1), .result = result_});
+        if (kind_ == optim::OptimizerKind::adamw) {
+            launch(stream_, kernels::AdamWUpdate{.parameter = part(0),
+                                                 .gradient = part(1),
+                                                 .moment1 = part(2),
+                                                 .moment2 = part(3),
+                                                 .rate = 1e-3});
         } else {
-            launch(stream_, SgdUpdate{.parameter = part(0),
-                                      .gradient = part(1),
-                                      .velocity = part(2),
-                                      .rate = 1e-3,
-                                      .momentum = 0.9});
+            launch(stream_, kernels::SgdUpdate{.parameter = part(0),
+                                               .gradient = part(1),
+                                               .velocity = part(2),
+                                               .rate = 1e-3,
+                                               .momentum = 0.9});
         }
     }
 
-    Stream& stream_;
-    OptimizerKind kind_;
+    device::Stream& stream_;
+    optim::OptimizerKind kind_;
     std::size_t length_;
     std::size_t next_ = 0;  // the first element that has not been taken in this turn
-    Arena memory_;
-    Tensor vectors_[vectors];
-    Tensor result_;
+    device::Arena memory_;
+    device::Tensor vectors_[vectors];
+    device::Tensor result_;
 };
 
-bool can_be_shared(const ModelConfig& model) { return model.key_groups() > 1; }
+bool can_be_shared(const model::ModelConfig& model) { return model.key_groups() > 1; }
 
-std::vector<TensorPart> parts_of(const ModelConfig& model) {
-    std::vector<TensorPart> parts{{}};
+std::vector<model::TensorPart> parts_of(const model::ModelConfig& model) {
+    std::vector<model::TensorPart> parts{{}};
     if (can_be_shared(model)) parts.push_back({.rank = 0, .shares = {1, 1}});
     return parts;
 }
@@ -81,8 +81,8 @@ std::vector<TensorPart> parts_of(const ModelConfig& model) {
 // away as in a step, in which all the others come between.
 class LayerRow {
 public:
-    LayerRow(const LoneLayerSpec& spec, Stream& stream) {
-        const std::vector<Layer> layers = build_layers(spec.model);
+    LayerRow(const LoneLayerSpec& spec, device::Stream& stream) {
+        const std::vector<model::Layer> layers = build_layers(spec.model);
         const std::vector<std::size_t> first = first_equals(layers);
         const auto alike = static_cast<std::size_t>(std::ranges::count(first, first[spec.layer]));
         std::size_t bytes = 0;
@@ -106,7 +106,7 @@ private:
     std::vector<std::unique_ptr<LoneLayer>> row_;
 };
 
-LoneLayerSpec spec_of(const ProfileSubject& subject, const TokenBatch& batch, std::size_t layer) {
+LoneLayerSpec spec_of(const ProfileSubject& subject, const model::TokenBatch& batch, std::size_t layer) {
     return {.model = subject.model,
             .layer = layer,
             .batch = batch,
@@ -132,15 +132,15 @@ std::vector<BatchSize> sizes_of_profile() {
     return {{.length = 0.25}, {.length = 0.5}, {.length = 1}, {.length = 1, .copies = 2}};
 }
 
-std::size_t count_kernel_walks(const ModelConfig& model) {
+std::size_t count_kernel_walks(const model::ModelConfig& model) {
     return sizes_of_profile().size() * parts_of(model).size();
 }
 
-std::vector<KernelProfile> measure_layer_kernels(const ProfileSubject& subject, const KernelGrid& grid,
-                                                 std::size_t repeats) {
-    Stream stream = subject.stream;
+std::vector<plan::KernelProfile> measure_layer_kernels(const ProfileSubject& subject, const KernelGrid& grid,
+                                                       std::size_t repeats) {
+    device::Stream stream = subject.stream;
     KernelRecorder recorder(stream);
-    const auto walk = [&](const TokenBatch& batch, const TensorPart& part, std::size_t l) {
+    const auto walk = [&](const model::TokenBatch& batch, const model::TensorPart& part, std::size_t l) {
         LoneLayerSpec spec = spec_of(subject, batch, l);
         spec.part = part;
         LayerRow row(spec, stream);
@@ -149,15 +149,15 @@ std::vector<KernelProfile> measure_layer_kernels(const ProfileSubject& subject, 
     };
     for (const BatchSize& size : grid.sizes) {
         const ResizedBatch batch(subject.batch, size);
-        for (const TensorPart& part : parts_of(subject.model)) {
+        for (const model::TensorPart& part : parts_of(subject.model)) {
             for (const std::size_t l : grid.layers) walk(batch.view(), part, l);
         }
     }
     return recorder.medians();
 }
 
-std::vector<KernelProfile> measure_flat_kernels(const ProfileSubject& subject, std::size_t repeats) {
-    Stream stream = subject.stream;
+std::vector<plan::KernelProfile> measure_flat_kernels(const ProfileSubject& subject, std::size_t repeats) {
+    device::Stream stream = subject.stream;
     FlatKernels kernels(subject, stream);
     KernelRecorder recorder(stream);
     record_rounds(recorder, repeats, [&] { kernels.take_round(); });
@@ -166,19 +166,19 @@ std::vector<KernelProfile> measure_flat_kernels(const ProfileSubject& subject, s
 
 double measure_launch(const ProfileSubject& subject, const std::vector<std::size_t>& layers,
                       std::size_t repeats) {
-    Stream stream = subject.stream;
+    device::Stream stream = subject.stream;
     std::vector<double> seconds;  // beside its work, of a kernel
     for (const std::size_t l : layers) {
         LayerRow row(spec_of(subject, subject.batch, l), stream);
         row.take_round();
         for (std::size_t r = 0; r < repeats; ++r) {
             stream.ledger.clear();
-            const double begin = now_seconds();
+            const double begin = device::now_seconds();
             row.take_round();
             stream.settle();
-            const double outside = now_seconds() - begin - stream.ledger.seconds();
+            const double outside = device::now_seconds() - begin - stream.ledger.seconds();
             std::size_t calls = 0;
-            for (const Ledger::Entry& entry : stream.ledger.entries()) calls += entry.calls;
+            for (const device::Ledger::Entry& entry : stream.ledger.entries()) calls += entry.calls;
             seconds.push_back(outside / static_cast<double>(calls));
         }
         subject.note_measurement();
@@ -186,4 +186,4 @@ double measure_launch(const ProfileSubject& subject, const std::vector<std::size
     return std::max(0.0, median_of(seconds));
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -9,7 +9,7 @@
 #include "trireme/device/buffer.hpp"
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 constexpr std::size_t least_bytes = std::size_t{1} << 10;  // rows and gradients are not smaller
@@ -25,21 +25,21 @@ std::size_t rounds_of(std::size_t bytes) { return std::clamp<std::size_t>(most_b
 // and memory that two ranks copy through does.
 class Exchange {
 public:
-    Exchange(Communicator& all, const Pair& pair)
+    Exchange(comm::Communicator& all, const Pair& pair)
         : all_(all),
           peer_(all.rank() == pair.first ? pair.second : pair.first),
-          memory_("messages", 2 * turns * most_bytes, Place::memory),
-          sent_(memory_.tensor(DType::f32, 1, length)),
-          received_(memory_.tensor(DType::f32, 1, length)) {}
+          memory_("messages", 2 * turns * most_bytes, device::Place::memory),
+          sent_(memory_.tensor(device::DType::f32, 1, length)),
+          received_(memory_.tensor(device::DType::f32, 1, length)) {}
 
     // Seconds until a message is here and another one there.
     double seconds_of(std::size_t bytes, std::size_t repeats) {
         pass(bytes / sizeof(float));
         std::vector<double> seconds;
         for (std::size_t r = 0; r < repeats; ++r) {
-            const double begin = now_seconds();
+            const double begin = device::now_seconds();
             for (std::size_t round = 0; round < rounds_of(bytes); ++round) pass(bytes / sizeof(float));
-            seconds.push_back((now_seconds() - begin) / static_cast<double>(rounds_of(bytes)));
+            seconds.push_back((device::now_seconds() - begin) / static_cast<double>(rounds_of(bytes)));
         }
         return median_of(std::move(seconds));
     }
@@ -57,16 +57,16 @@ private:
         next_ += elements;
     }
 
-    Communicator& all_;
+    comm::Communicator& all_;
     int peer_;
-    Arena memory_;
-    Tensor sent_, received_;
+    device::Arena memory_;
+    device::Tensor sent_, received_;
     std::size_t next_ = 0;
 };
 
 // Known to the first of the pair; the others wait for it.
-Link measure_link(Communicator& all, const Pair& pair, std::size_t repeats) {
-    Link link;
+layout::Link measure_link(comm::Communicator& all, const Pair& pair, std::size_t repeats) {
+    layout::Link link;
     if (all.rank() == pair.first || all.rank() == pair.second) {
         Exchange way(all, pair);
         std::vector<MessageTime> times;
@@ -102,7 +102,7 @@ std::optional<int> ranks_of_a_node(const std::vector<int>& nodes) {
 }  // namespace
 
 // Minimises the sum of squares of (latency + bytes * slope) / seconds - 1.
-Link fitted_link(std::span<const MessageTime> times) {
+layout::Link fitted_link(std::span<const MessageTime> times) {
     double one = 0, x = 0, xx = 0, y = 0, xy = 0;
     for (const MessageTime& each : times) {
         const double weight = 1 / (each.seconds * each.seconds);
@@ -121,10 +121,11 @@ Link fitted_link(std::span<const MessageTime> times) {
     return {.latency = latency, .bandwidth = 1 / slope};
 }
 
-std::vector<LinkLevel> measure_links(Communicator& all, const std::vector<int>& nodes, std::size_t repeats) {
+std::vector<layout::LinkLevel> measure_links(comm::Communicator& all, const std::vector<int>& nodes,
+                                             std::size_t repeats) {
     const std::optional<Pair> within = first_pair(nodes, true);
     const std::optional<Pair> across = first_pair(nodes, false);
-    std::vector<LinkLevel> levels;
+    std::vector<layout::LinkLevel> levels;
     const std::optional<int> ranks = ranks_of_a_node(nodes);
     if (within && (!across || ranks)) levels.push_back({.link = measure_link(all, *within, repeats)});
     if (across && !levels.empty()) levels.front().ranks = *ranks;
@@ -132,4 +133,4 @@ std::vector<LinkLevel> measure_links(Communicator& all, const std::vector<int>& 
     return levels;
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

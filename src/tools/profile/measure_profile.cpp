@@ -9,13 +9,13 @@
 #include "trireme/device/machine.hpp"
 #include "trireme/tools/profile.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 // A layer, and what it took, round after round.
 class TimedLayer {
 public:
-    TimedLayer(const LoneLayerSpec& spec, Stream& stream) : stream_(stream), layer_(spec, stream) {}
+    TimedLayer(const LoneLayerSpec& spec, device::Stream& stream) : stream_(stream), layer_(spec, stream) {}
 
     void take_round() {
         forward_.push_back(seconds_of([&] { layer_.forward(); }));
@@ -31,7 +31,7 @@ public:
             times->clear();
     }
 
-    void set_medians(LayerProfile& profile) {
+    void set_medians(plan::LayerProfile& profile) {
         profile.forward = median_of(forward_);
         profile.backward = median_of(backward_);
         profile.backward_input = median_of(backward_input_);
@@ -42,21 +42,21 @@ public:
 private:
     template <class Act>
     double seconds_of(Act&& act) {
-        const double begin = now_seconds();
+        const double begin = device::now_seconds();
         act();
         stream_.settle();
-        return now_seconds() - begin;
+        return device::now_seconds() - begin;
     }
 
-    Stream& stream_;
+    device::Stream& stream_;
     LoneLayer layer_;
     std::vector<double> forward_, backward_, backward_input_, backward_weight_, update_;
 };
 
 // The halves of a block, or a layer that is in none.
-Range block_of(const std::vector<Layer>& layers, std::size_t l) {
-    if (std::holds_alternative<AttentionHalf>(layers[l])) return {l, 2};
-    if (std::holds_alternative<MlpHalf>(layers[l])) return {l - 1, 2};
+layout::Range block_of(const std::vector<model::Layer>& layers, std::size_t l) {
+    if (std::holds_alternative<model::AttentionHalf>(layers[l])) return {l, 2};
+    if (std::holds_alternative<model::MlpHalf>(layers[l])) return {l - 1, 2};
     return {l, 1};
 }
 
@@ -88,27 +88,29 @@ TimedLayers timed_layers(const std::vector<std::size_t>& first, ProfileSubject& 
     return timed;
 }
 
-void set_bytes(const std::vector<Layer>& layers, const LoneLayerSpec& spec, LayerProfile& profile) {
+void set_bytes(const std::vector<model::Layer>& layers, const LoneLayerSpec& spec,
+               plan::LayerProfile& profile) {
     const std::size_t number = bytes_of(spec.dtype);
-    const StageMemory block = memory_of(spec, block_of(layers, spec.layer), BackwardHalves::together);
-    profile.activation = memory_of(spec, {spec.layer, 1}, BackwardHalves::together).activations;
+    const stage::StageMemory block =
+        memory_of(spec, block_of(layers, spec.layer), stage::BackwardHalves::together);
+    profile.activation = memory_of(spec, {spec.layer, 1}, stage::BackwardHalves::together).activations;
     profile.workspace = block.scratch + block.again + block.exchange;
     if (spec.layer + 1 < layers.size()) profile.rows = spec.batch.rows() * spec.model.width * number;
-    for (const ParameterSpec& each : parameters_of(layers[spec.layer]))
+    for (const model::ParameterSpec& each : parameters_of(layers[spec.layer]))
         profile.parameters += each.size() * number;
 }
 
-std::vector<KernelProfile> measure_kernels(const ProfileSubject& subject, const KernelGrid& grid,
-                                           std::size_t repeats) {
-    std::vector<KernelProfile> kernels = measure_layer_kernels(subject, grid, repeats);
-    const std::vector<KernelProfile> flat = measure_flat_kernels(subject, repeats);
+std::vector<plan::KernelProfile> measure_kernels(const ProfileSubject& subject, const KernelGrid& grid,
+                                                 std::size_t repeats) {
+    std::vector<plan::KernelProfile> kernels = measure_layer_kernels(subject, grid, repeats);
+    const std::vector<plan::KernelProfile> flat = measure_flat_kernels(subject, repeats);
     kernels.insert(kernels.end(), flat.begin(), flat.end());
     return kernels;
 }
 
-const char* device_of(const Stream& stream) {
+const char* device_of(const device::Stream& stream) {
     if (stream.is_on_gpu()) return "cuda";
-    return std::holds_alternative<CpuStream>(stream.backend) ? "cpu" : "reference";
+    return std::holds_alternative<device::CpuStream>(stream.backend) ? "cpu" : "reference";
 }
 
 }  // namespace
@@ -118,34 +120,35 @@ void ProfileSubject::note_measurement() const {
 }
 
 int ProfileSubject::threads() const {
-    const auto* const cpu = std::get_if<CpuStream>(&stream.backend);
+    const auto* const cpu = std::get_if<device::CpuStream>(&stream.backend);
     return cpu == nullptr ? 1 : cpu->threads;
 }
 
-std::size_t count_measurements(const ModelConfig& model, std::size_t repeats) {
+std::size_t count_measurements(const model::ModelConfig& model, std::size_t repeats) {
     const std::size_t layers = distinct_layers(build_layers(model)).size();
     return layers * (repeats + 1) + layers * count_kernel_walks(model) + layers;
 }
 
-Profile measure_profile(ProfileSubject subject, std::size_t repeats) {
-    const std::vector<Layer> layers = build_layers(subject.model);
+plan::Profile measure_profile(ProfileSubject subject, std::size_t repeats) {
+    const std::vector<model::Layer> layers = build_layers(subject.model);
     const std::vector<std::size_t> first = first_equals(layers);
     const TimedLayers timed = timed_layers(first, subject, repeats);
-    Profile profile{.machine = subject.stream.is_on_gpu() ? gpu_in_use().name : processor_name(),
-                    .device = device_of(subject.stream),
-                    .threads = subject.threads(),
-                    .repeats = repeats,
-                    .model = subject.model.name,
-                    .dtype = name_of(subject.dtype),
-                    .samples = subject.batch.segments.size(),
-                    .tokens = subject.batch.rows()};
+    plan::Profile profile{
+        .machine = subject.stream.is_on_gpu() ? device::gpu_in_use().name : device::processor_name(),
+        .device = device_of(subject.stream),
+        .threads = subject.threads(),
+        .repeats = repeats,
+        .model = subject.model.name,
+        .dtype = name_of(subject.dtype),
+        .samples = subject.batch.segments.size(),
+        .tokens = subject.batch.rows()};
     for (std::size_t l = 0; l < layers.size(); ++l) {
         if (first[l] < l) {
             profile.layers.push_back(profile.layers[first[l]]);
             continue;
         }
-        LayerProfile& layer =
-            profile.layers.emplace_back(LayerProfile{.name = kind_of(layers[l]), .measured = l});
+        plan::LayerProfile& layer =
+            profile.layers.emplace_back(plan::LayerProfile{.name = kind_of(layers[l]), .measured = l});
         timed.at(l)->set_medians(layer);
         set_bytes(layers, spec_of(subject, l), layer);
     }
@@ -155,4 +158,4 @@ Profile measure_profile(ProfileSubject subject, std::size_t repeats) {
     return profile;
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

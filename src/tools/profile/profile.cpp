@@ -11,7 +11,7 @@
 #include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 std::string title_of(const ProfileSubject& subject) {
@@ -22,7 +22,7 @@ std::string title_of(const ProfileSubject& subject) {
                        threads == 1 ? "" : "s");
 }
 
-std::string line_of(const LayerProfile& layer) {
+std::string line_of(const plan::LayerProfile& layer) {
     const auto ms = [](double seconds) { return 1e3 * seconds; };
     const auto mb = [](std::size_t bytes) { return 1e-6 * static_cast<double>(bytes); };
     return fmt::format("{:<10}  {:11.2f}  {:11.2f}  {:>13}  {:9.2f}  {:9.1f}  {:13.1f}\n", layer.name,
@@ -32,10 +32,10 @@ std::string line_of(const LayerProfile& layer) {
 }
 
 // As a stage of all layers would take it.
-std::string sum_line(const Profile& profile) {
+std::string sum_line(const plan::Profile& profile) {
     double pass = 0;
     double update = 0;
-    for (const LayerProfile& layer : profile.layers) {
+    for (const plan::LayerProfile& layer : profile.layers) {
         pass += layer.forward + layer.backward;
         update += layer.update;
     }
@@ -43,9 +43,9 @@ std::string sum_line(const Profile& profile) {
                        profile.layers.size(), pass, update);
 }
 
-std::string links_text(const std::vector<LinkLevel>& links) {
+std::string links_text(const std::vector<layout::LinkLevel>& links) {
     std::string text;
-    for (const LinkLevel& level : links) {
+    for (const layout::LinkLevel& level : links) {
         const std::string among =
             level.ranks > 0 ? fmt::format("groups of {} ranks", level.ranks) : "all ranks";
         text += fmt::format("link among {}: {:.2f} us, {:.2f} GB/s\n", among, 1e6 * level.link.latency,
@@ -55,7 +55,7 @@ std::string links_text(const std::vector<LinkLevel>& links) {
 }
 
 // A line for each layer that was measured.
-std::string table_of(const Profile& profile) {
+std::string table_of(const plan::Profile& profile) {
     std::string table =
         "layer        forward ms  backward ms      halves ms  update ms    kept MB  parameters MB\n";
     for (std::size_t l = 0; l < profile.layers.size(); ++l) {
@@ -64,7 +64,7 @@ std::string table_of(const Profile& profile) {
     return table + sum_line(profile) + links_text(profile.links);
 }
 
-void write(const std::string& text, PartialFile file) {
+void write(const std::string& text, archive::PartialFile file) {
     std::ofstream out(file.partial_path(), std::ios::binary);
     out << text << std::flush;
     if (!out) {
@@ -77,15 +77,15 @@ void write(const std::string& text, PartialFile file) {
 }  // namespace
 
 void profile(const ProfileConfig& config, const ProfileSubject& subject, std::ostream& out) {
-    const auto alone = single_rank("profile");
+    const auto alone = comm::single_rank("profile");
     const std::vector<int> nodes{0};
     profile(config, subject, {.all = *alone, .nodes = nodes}, out);
 }
 
 void profile(const ProfileConfig& config, const ProfileSubject& subject, const ProfileRanks& ranks,
              std::ostream& out) {
-    Communicator& all = ranks.all;
-    std::optional<PartialFile> file;
+    comm::Communicator& all = ranks.all;
+    std::optional<archive::PartialFile> file;
     agree(all, [&] {
         if (all.rank() == 0) file.emplace(config.output);
     });
@@ -99,7 +99,7 @@ void profile(const ProfileConfig& config, const ProfileSubject& subject, const P
                       config.quiet || all.rank() != 0);
     ProfileSubject measured = subject;
     measured.progress = &progress;
-    Profile profile = measure_profile(measured, config.repeats);
+    plan::Profile profile = measure_profile(measured, config.repeats);
     progress.finish();
     barrier(all);
     if (all.size() > 1) profile.links = measure_links(all, ranks.nodes, config.repeats);
@@ -110,7 +110,7 @@ void profile(const ProfileConfig& config, const ProfileSubject& subject, const P
 }
 
 // Ranks may be slow to come, as where others have more to measure.
-void profile(const ProfileConfig& config, const ProfileSubject& subject, const Session& session,
+void profile(const ProfileConfig& config, const ProfileSubject& subject, const comm::Session& session,
              std::ostream& out) {
     const auto all = session.all_ranks("profile", {});
     constexpr double an_hour = 3600;
@@ -118,4 +118,4 @@ void profile(const ProfileConfig& config, const ProfileSubject& subject, const S
     profile(config, subject, {.all = *all, .nodes = session.nodes()}, out);
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -3,26 +3,26 @@
 #include <algorithm>
 #include <cmath>
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 template <class T>
-void append(std::vector<T>& to, ConstTensor from, Range range) {
+void append(std::vector<T>& to, device::ConstTensor from, layout::Range range) {
     if (!from.is_present()) return;
     const T* const first = from.as<T>().data + range.begin;
     to.insert(to.end(), first, first + range.count);
 }
 
 template <class T>
-ConstTensor view_of(const std::vector<T>& values, std::size_t rows = 1) {
+device::ConstTensor view_of(const std::vector<T>& values, std::size_t rows = 1) {
     if (values.empty()) return {};
     const std::size_t columns = values.size() / rows;
-    return {values.data(), dtype_of<T>(), rows, columns, columns};
+    return {values.data(), device::dtype_of<T>(), rows, columns, columns};
 }
 
 }  // namespace
 
-ResizedBatch::ResizedBatch(const TokenBatch& batch, const BatchSize& size)
+ResizedBatch::ResizedBatch(const model::TokenBatch& batch, const BatchSize& size)
     : pixel_columns_(batch.pixels.columns) {
     for (std::size_t copy = 0; copy < size.copies; ++copy) {
         for (std::size_t s = 0; s < batch.segments.size(); ++s) {
@@ -34,9 +34,9 @@ ResizedBatch::ResizedBatch(const TokenBatch& batch, const BatchSize& size)
     }
 }
 
-void ResizedBatch::add(const TokenBatch& batch, std::size_t segment, std::size_t length) {
-    const Segment& whole = batch.segments[segment];
-    const Segment kept{.begin = whole.begin, .length = length, .sample = whole.sample};
+void ResizedBatch::add(const model::TokenBatch& batch, std::size_t segment, std::size_t length) {
+    const kernels::Segment& whole = batch.segments[segment];
+    const kernels::Segment kept{.begin = whole.begin, .length = length, .sample = whole.sample};
     add_predictions(batch, kept);
     segments_.push_back({.begin = tokens_.size(), .length = length, .sample = whole.sample});
     add_rows(batch, kept);
@@ -44,8 +44,8 @@ void ResizedBatch::add(const TokenBatch& batch, std::size_t segment, std::size_t
     add_pixels(batch, segment);
 }
 
-void ResizedBatch::add_rows(const TokenBatch& batch, Segment kept) {
-    const Range rows{kept.begin, kept.length};
+void ResizedBatch::add_rows(const model::TokenBatch& batch, kernels::Segment kept) {
+    const layout::Range rows{kept.begin, kept.length};
     append(tokens_, batch.tokens, rows);
     append(positions_, batch.positions, rows);
     append(types_, batch.types, rows);
@@ -53,7 +53,7 @@ void ResizedBatch::add_rows(const TokenBatch& batch, Segment kept) {
 }
 
 // The first row predicts where nothing else is left that does.
-void ResizedBatch::add_predictions(const TokenBatch& batch, Segment kept) {
+void ResizedBatch::add_predictions(const model::TokenBatch& batch, kernels::Segment kept) {
     const auto old_begin = static_cast<std::int32_t>(kept.begin);
     const auto new_begin = static_cast<std::int32_t>(tokens_.size());
     const std::size_t before = predicted_.size();
@@ -68,7 +68,7 @@ void ResizedBatch::add_predictions(const TokenBatch& batch, Segment kept) {
     targets_.push_back(0);
 }
 
-void ResizedBatch::add_span(const TokenBatch& batch, std::size_t segment, std::size_t length) {
+void ResizedBatch::add_span(const model::TokenBatch& batch, std::size_t segment, std::size_t length) {
     const auto end = static_cast<std::int32_t>(length);
     for (std::size_t i = 0; i < 2 && batch.answers.is_present(); ++i)
         answers_.push_back(std::min(batch.answers.as<std::int32_t>().row(segment)[i], end - 1));
@@ -77,13 +77,13 @@ void ResizedBatch::add_span(const TokenBatch& batch, std::size_t segment, std::s
             std::min(batch.contexts.as<std::int32_t>().row(segment)[i], i == 0 ? end - 1 : end));
 }
 
-void ResizedBatch::add_pixels(const TokenBatch& batch, std::size_t segment) {
+void ResizedBatch::add_pixels(const model::TokenBatch& batch, std::size_t segment) {
     if (!batch.pixels.is_present()) return;
     const std::size_t patches = batch.pixels.rows / batch.segments.size();
     append(pixels_, batch.pixels, {segment * patches * pixel_columns_, patches * pixel_columns_});
 }
 
-TokenBatch ResizedBatch::view() const {
+model::TokenBatch ResizedBatch::view() const {
     const std::size_t segments = segments_.size();
     return {.tokens = view_of(tokens_),
             .positions = view_of(positions_),
@@ -97,4 +97,4 @@ TokenBatch ResizedBatch::view() const {
             .pixels = view_of(pixels_, pixels_.empty() ? 1 : pixels_.size() / pixel_columns_)};
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

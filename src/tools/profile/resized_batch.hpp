@@ -6,7 +6,7 @@
 
 #include "trireme/model/layer.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 
 // How many rows of each sample are kept, at least one, and how often all samples are there. Images are always
 // kept whole.
@@ -18,24 +18,24 @@ struct BatchSize {
 // Rows that belong to no sample are left out.
 class ResizedBatch {
 public:
-    ResizedBatch(const TokenBatch& batch, const BatchSize& size);
+    ResizedBatch(const model::TokenBatch& batch, const BatchSize& size);
     ResizedBatch(const ResizedBatch&) = delete;
     ResizedBatch& operator=(const ResizedBatch&) = delete;
 
-    TokenBatch view() const;  // of this object's memory
+    model::TokenBatch view() const;  // of this object's memory
 
 private:
-    void add(const TokenBatch& batch, std::size_t segment, std::size_t length);
-    void add_rows(const TokenBatch& batch, Segment kept);
-    void add_predictions(const TokenBatch& batch, Segment kept);
-    void add_span(const TokenBatch& batch, std::size_t segment, std::size_t length);
-    void add_pixels(const TokenBatch& batch, std::size_t segment);
+    void add(const model::TokenBatch& batch, std::size_t segment, std::size_t length);
+    void add_rows(const model::TokenBatch& batch, kernels::Segment kept);
+    void add_predictions(const model::TokenBatch& batch, kernels::Segment kept);
+    void add_span(const model::TokenBatch& batch, std::size_t segment, std::size_t length);
+    void add_pixels(const model::TokenBatch& batch, std::size_t segment);
 
     std::vector<std::int32_t> tokens_, positions_, types_, predicted_, targets_, answers_, contexts_;
     std::vector<std::int64_t> visits_;
-    std::vector<Segment> segments_;
+    std::vector<kernels::Segment> segments_;
     std::vector<float> pixels_;
     std::size_t pixel_columns_ = 0;
 };
 
-}  // namespace trireme
+}  // namespace trireme::tools

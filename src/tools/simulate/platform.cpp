@@ -8,7 +8,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/numbers.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 constexpr const char* head =
@@ -16,7 +16,7 @@ constexpr const char* head =
     "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
     "<platform version=\"4.1\">\n";
 
-double rate_of(const ClusterDevice& device) {
+double rate_of(const plan::ClusterDevice& device) {
     const auto f32 = device.flops.find("f32");
     return f32 == device.flops.end() ? device.flops.begin()->second : f32->second;
 }
@@ -26,11 +26,11 @@ std::string property(const char* name, const std::string& value) {
 }
 
 // Of each clock what a device draws idle, with some work, and with all it can do.
-std::string power_of(const ClusterDevice& device) {
+std::string power_of(const plan::ClusterDevice& device) {
     if (device.clocks.empty()) return {};
     std::string mhz;
     std::string watts;
-    for (const DeviceClock& clock : device.clocks) {
+    for (const plan::DeviceClock& clock : device.clocks) {
         const char* const comma = mhz.empty() ? "" : ",";
         mhz += fmt::format("{}{}", comma, clock.mhz);
         watts += fmt::format("{0}{1}:{2}:{2}", comma, clock.idle_watts, clock.busy_watts);
@@ -38,25 +38,25 @@ std::string power_of(const ClusterDevice& device) {
     return property("mhz", mhz) + property("wattage_per_state", watts);
 }
 
-std::string copies_of(const NodeGroup& group) {
+std::string copies_of(const plan::NodeGroup& group) {
     if (!group.do_cores_carry) return {};
     return property("copied_bytes_per_s", fmt::format("{}", group.inside->bandwidth));
 }
 
-std::string properties_of(const NodeGroup& group) { return power_of(group.device) + copies_of(group); }
+std::string properties_of(const plan::NodeGroup& group) { return power_of(group.device) + copies_of(group); }
 
-std::string speeds_of(const ClusterDevice& device) {
+std::string speeds_of(const plan::ClusterDevice& device) {
     if (device.clocks.empty()) return fmt::format("{}f", rate_of(device));
     std::string text;
-    for (const DeviceClock& clock : device.clocks) {
+    for (const plan::DeviceClock& clock : device.clocks) {
         text += fmt::format("{}{}f", text.empty() ? "" : ",", clock.speed * rate_of(device));
     }
     return text;
 }
 
 // Hosts around a switch: a message passes the links of two of them.
-std::string cluster_line(const NodeGroup& group, std::size_t hosts, const Link& link, const std::string& id,
-                         const std::string& prefix, const std::string& suffix) {
+std::string cluster_line(const plan::NodeGroup& group, std::size_t hosts, const layout::Link& link,
+                         const std::string& id, const std::string& prefix, const std::string& suffix) {
     const std::string properties = properties_of(group);
     return fmt::format(
         "<cluster id=\"{}\" prefix=\"{}\" suffix=\"{}\" radical=\"0-{}\" speed=\"{}\" bw=\"{}Bps\" "
@@ -69,25 +69,25 @@ constexpr double no_limit = 1e18;  // bytes a second
 
 // What messages inside of a node pass: where there is but one device, or where cores carry them, nothing that
 // has less than all the bandwidth they like.
-Link way_inside(const NodeGroup& group) {
-    Link way = group.inside.value_or(Link{0, no_limit});
+layout::Link way_inside(const plan::NodeGroup& group) {
+    layout::Link way = group.inside.value_or(layout::Link{0, no_limit});
     if (group.do_cores_carry) way.bandwidth = no_limit;
     return way;
 }
 
-std::string node_line(const NodeGroup& group, std::size_t node) {
+std::string node_line(const plan::NodeGroup& group, std::size_t node) {
     const std::string name = fmt::format("node-{}", node);
     return cluster_line(group, group.devices_per_node, way_inside(group), name, name + "-device-", "");
 }
 
-std::string host_text(const NodeGroup& group, const std::string& device) {
+std::string host_text(const plan::NodeGroup& group, const std::string& device) {
     const std::string properties = properties_of(group);
     return fmt::format("<host id=\"{}\" speed=\"{}\"{}", device, speeds_of(group.device),
                        properties.empty() ? "/>" : ">" + properties + "</host>");
 }
 
 // The half of a way that begins or ends at a device.
-std::string half_way(const std::string& name, const Link& whole) {
+std::string half_way(const std::string& name, const layout::Link& whole) {
     return fmt::format(
         "<link id=\"{}\" bandwidth=\"{}Bps\" latency=\"{:.12g}s\" sharing_policy=\"SPLITDUPLEX\"/>", name,
         whole.bandwidth, whole.latency / 2);
@@ -107,10 +107,10 @@ std::string way_out(const std::string& device, const std::string& node) {
 }
 
 // A node whose devices have an adapter each, by which they reach other nodes.
-std::string railed_node(const Cluster& cluster, const NodeGroup& group, std::size_t node) {
+std::string railed_node(const plan::Cluster& cluster, const plan::NodeGroup& group, std::size_t node) {
     const std::string name = fmt::format("node-{}", node);
-    const Link rail{.latency = cluster.between->latency,
-                    .bandwidth = cluster.between->bandwidth / static_cast<double>(cluster.rails)};
+    const layout::Link rail{.latency = cluster.between->latency,
+                            .bandwidth = cluster.between->bandwidth / static_cast<double>(cluster.rails)};
     std::vector<std::string> devices;
     std::string hosts, links, routes;
     for (std::size_t d = 0; d < group.devices_per_node; ++d) {
@@ -125,7 +125,7 @@ std::string railed_node(const Cluster& cluster, const NodeGroup& group, std::siz
                        hosts, links, routes);
 }
 
-std::string link_line(const std::string& from, const Link& link) {
+std::string link_line(const std::string& from, const layout::Link& link) {
     return fmt::format(
         "    <link id=\"{}-link\" bandwidth=\"{}Bps\" latency=\"{:.12g}s\" "
         "sharing_policy=\"SPLITDUPLEX\"/>\n",
@@ -154,28 +154,29 @@ struct Network {
 };
 
 // Leaves with ways enough for all that their nodes send take time, and never hold anything up.
-bool never_blocks(const Cluster& cluster) {
+bool never_blocks(const plan::Cluster& cluster) {
     if (!cluster.fat_tree) return true;
-    const FatTree& tree = *cluster.fat_tree;
+    const plan::FatTree& tree = *cluster.fat_tree;
     return tree.up.bandwidth * static_cast<double>(tree.spines) >=
            cluster.between->bandwidth * static_cast<double>(tree.leaf_nodes);
 }
 
 // Whether nothing between nodes is shared: each device has an adapter of its own, and the switches have room
 // for all of them. The simulator then solves for what each adapter carries alone.
-bool has_own_rails(const Cluster& cluster) {
+bool has_own_rails(const plan::Cluster& cluster) {
     return cluster.rails > 1 && never_blocks(cluster) &&
-           std::ranges::all_of(cluster.groups,
-                               [&](const NodeGroup& group) { return group.devices_per_node == cluster.rails; });
+           std::ranges::all_of(cluster.groups, [&](const plan::NodeGroup& group) {
+               return group.devices_per_node == cluster.rails;
+           });
 }
 
 // Each leaf has one link, as wide as those to all spines together: messages spread over these. Railed nodes
 // reach the spines by themselves.
-void add_leaves(Network& network, const Cluster& cluster, bool is_railed) {
-    const FatTree& tree = *cluster.fat_tree;
+void add_leaves(Network& network, const plan::Cluster& cluster, bool is_railed) {
+    const plan::FatTree& tree = *cluster.fat_tree;
     const std::size_t leaves = (cluster.nodes() + tree.leaf_nodes - 1) / tree.leaf_nodes;
-    const Link up{.latency = tree.up.latency / 2,
-                  .bandwidth = tree.up.bandwidth * static_cast<double>(tree.spines)};
+    const layout::Link up{.latency = tree.up.latency / 2,
+                          .bandwidth = tree.up.bandwidth * static_cast<double>(tree.spines)};
     for (std::size_t leaf = 0; leaf < leaves; ++leaf) {
         const std::string name = fmt::format("leaf-{}", leaf);
         network.switches += switch_zone(name, name + "-switch");
@@ -187,7 +188,7 @@ void add_leaves(Network& network, const Cluster& cluster, bool is_railed) {
 
 // Of several rails a message passes one, on its way up, and has its bandwidth for itself: what others leave of
 // the node's it still has to share. A link for each node is cheaper to simulate than one for all.
-std::string add_rail(Network& network, const Cluster& cluster, const std::string& node) {
+std::string add_rail(Network& network, const plan::Cluster& cluster, const std::string& node) {
     if (cluster.rails == 1) return {};
     network.links += fmt::format(
         "    <link id=\"{}-rail\" bandwidth=\"{}Bps\" latency=\"0s\" sharing_policy=\"FATPIPE\"/>\n", node,
@@ -203,7 +204,8 @@ std::string free_link(const std::string& name, double latency) {
 }
 
 // A message to a node of another leaf takes the tree's way, and one to a neighbour the shorter one.
-void add_railed_node(Network& network, const Cluster& cluster, const NodeGroup& group, std::size_t node) {
+void add_railed_node(Network& network, const plan::Cluster& cluster, const plan::NodeGroup& group,
+                     std::size_t node) {
     const std::string name = fmt::format("node-{}", node);
     network.zones += "    " + railed_node(cluster, group, node);
     const auto add_way = [&](const std::string& upper, const std::string& upper_switch, const std::string& link,
@@ -223,7 +225,7 @@ void add_railed_node(Network& network, const Cluster& cluster, const NodeGroup& 
 }
 
 // What a message takes inside of both its nodes is part of its latency.
-void add_node(Network& network, const Cluster& cluster, const NodeGroup& group, std::size_t node) {
+void add_node(Network& network, const plan::Cluster& cluster, const plan::NodeGroup& group, std::size_t node) {
     const std::string name = fmt::format("node-{}", node);
     const double inside = group.inside ? group.inside->latency : 0;
     network.zones += "    " + node_line(group, node);
@@ -238,11 +240,11 @@ void add_node(Network& network, const Cluster& cluster, const NodeGroup& group, 
     network.ways += ways(name, leaf, leaf + "-switch", also);
 }
 
-std::string joined_nodes(const Cluster& cluster) {
+std::string joined_nodes(const plan::Cluster& cluster) {
     const bool is_railed = has_own_rails(cluster);
     Network network;
     std::size_t node = 0;
-    for (const NodeGroup& group : cluster.groups) {
+    for (const plan::NodeGroup& group : cluster.groups) {
         for (std::size_t i = 0; i < group.nodes; ++i, ++node) {
             is_railed ? add_railed_node(network, cluster, group, node)
                       : add_node(network, cluster, group, node);
@@ -254,17 +256,17 @@ std::string joined_nodes(const Cluster& cluster) {
                        network.switches, network.links, network.ways);
 }
 
-std::string zones_of(const Cluster& cluster) {
-    const NodeGroup& first = cluster.groups.front();
+std::string zones_of(const plan::Cluster& cluster) {
+    const plan::NodeGroup& first = cluster.groups.front();
     if (cluster.nodes() == 1) return "  " + node_line(first, 0);
     const bool is_even = cluster.groups.size() == 1 && first.devices_per_node == 1;
     if (!is_even || cluster.fat_tree || cluster.rails > 1) return joined_nodes(cluster);
     return "  " + cluster_line(first, first.nodes, *cluster.between, "cluster", "node-", "-device-0");
 }
 
-std::string words_of_nodes(const Cluster& cluster) {
+std::string words_of_nodes(const plan::Cluster& cluster) {
     std::string words;
-    for (const NodeGroup& group : cluster.groups) {
+    for (const plan::NodeGroup& group : cluster.groups) {
         words += fmt::format("{}{} of {}", words.empty() ? "" : " and ",
                              counted(static_cast<std::uint64_t>(group.nodes), "node"), group.devices_per_node);
     }
@@ -273,16 +275,16 @@ std::string words_of_nodes(const Cluster& cluster) {
 
 }  // namespace
 
-std::string platform_text(const Cluster& cluster) {
+std::string platform_text(const plan::Cluster& cluster) {
     return fmt::format("{}{}</platform>\n", head, zones_of(cluster));
 }
 
-bool is_metered(const Cluster& cluster) {
+bool is_metered(const plan::Cluster& cluster) {
     return std::ranges::any_of(cluster.groups,
-                               [](const NodeGroup& group) { return !group.device.clocks.empty(); });
+                               [](const plan::NodeGroup& group) { return !group.device.clocks.empty(); });
 }
 
-std::string hosts_text(const Cluster& cluster, int ranks) {
+std::string hosts_text(const plan::Cluster& cluster, int ranks) {
     const auto wanted = static_cast<std::size_t>(ranks);
     if (wanted > cluster.devices()) {
         throw ConfigError(fmt::format("--ranks {} are more than the {} devices of {} ({}); lower --ranks",
@@ -299,4 +301,4 @@ std::string hosts_text(const Cluster& cluster, int ranks) {
     return text;
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -5,7 +5,7 @@
 
 #include "trireme/plan/cluster.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 
 // The platform file: a host for each device, at the speed of its f32 arithmetic, or of another kind if it has
 // none; with clocks, at one speed and power for each, and with "mhz", which says what they are. One node, or
@@ -19,12 +19,12 @@ namespace trireme {
 // A message passes two links inside of a node, two more between nodes, and two more between leaves; latencies
 // of the cluster are whole ways. Routes are looked for when they are first asked for: of a thousand nodes not
 // all are.
-std::string platform_text(const Cluster& cluster);
+std::string platform_text(const plan::Cluster& cluster);
 
 // Whether some of its devices have clocks, with watts.
-bool is_metered(const Cluster& cluster);
+bool is_metered(const plan::Cluster& cluster);
 
 // The host file: where rank 0 is, and so on, node by node. Throws ConfigError for more ranks than devices.
-std::string hosts_text(const Cluster& cluster, int ranks);
+std::string hosts_text(const plan::Cluster& cluster, int ranks);
 
-}  // namespace trireme
+}  // namespace trireme::tools

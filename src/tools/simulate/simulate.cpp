@@ -15,13 +15,14 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/regular_file.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 namespace fs = std::filesystem;
 
-Cluster cluster_of(const SimulateConfig& config) {
-    Cluster cluster = cluster_from_json(read_regular_file(config.cluster, "--cluster"), config.cluster);
+plan::Cluster cluster_of(const SimulateConfig& config) {
+    plan::Cluster cluster =
+        plan::cluster_from_json(read_regular_file(config.cluster, "--cluster"), config.cluster);
     return config.is_network_free ? with_free_network(std::move(cluster)) : cluster;
 }
 
@@ -61,7 +62,7 @@ std::string launcher(const std::string& search_path) {
 
 // Computing takes what the program says, and neither asking for messages nor the simulator's own habits take
 // anything. Ranks share one copy of the program: it has no variables of its own.
-std::vector<std::string> words_for(const SimulateConfig& config, const Cluster& cluster) {
+std::vector<std::string> words_for(const SimulateConfig& config, const plan::Cluster& cluster) {
     const std::string hosts = hosts_text(cluster, config.ranks);
     std::vector<std::string> words{launcher(config.search_path),
                                    simulated_program(),
@@ -101,4 +102,4 @@ void simulate(const SimulateConfig& config) {
                             std::strerror(errno), "; install SimGrid (Debian: libsimgrid-dev)"));
 }
 
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -17,7 +17,7 @@ void expect_rate(const Json& json, const char* name) {
 }
 
 TEST(GpuTiming, CountsCallsFromTheFirstOneOn) {
-    Stream stream = gpu_stream();
+    device::Stream stream = kernels::gpu_stream();
     std::vector<std::size_t> calls;
 
     const Timing timing = time_on_gpu(stream, quick, [&](std::size_t call) { calls.push_back(call); });
@@ -28,10 +28,11 @@ TEST(GpuTiming, CountsCallsFromTheFirstOneOn) {
 
 TEST(GpuTiming, TakesAsManyCallsForARoundAsItsSecondsNeed) {
     constexpr double call_seconds = 0.001, round_seconds = 0.004;
-    Stream stream = gpu_stream();
+    device::Stream stream = kernels::gpu_stream();
     const auto work = [&](std::size_t) {
         emulated::do_later(queue_of(stream), [] {
-            for (const double begin = now_seconds(); now_seconds() - begin < call_seconds;) continue;
+            for (const double begin = device::now_seconds(); device::now_seconds() - begin < call_seconds;)
+                continue;
         });
     };
 
@@ -45,7 +46,7 @@ TEST(GpuTiming, TakesAsManyCallsForARoundAsItsSecondsNeed) {
 }
 
 TEST(GpuTiming, OfRoundTripsWaitsForEveryCall) {
-    Stream stream = gpu_stream();
+    device::Stream stream = kernels::gpu_stream();
     std::size_t done = 0;
 
     time_round_trips(stream, quick, [&](std::size_t call) {
@@ -57,12 +58,12 @@ TEST(GpuTiming, OfRoundTripsWaitsForEveryCall) {
 }
 
 TEST(GpuRates, HoldCopiesStartsAndEveryHalfOfEveryProjection) {
-    Stream stream = gpu_stream();
+    device::Stream stream = kernels::gpu_stream();
     const RatesWork work{
         .rounds = quick,
         .copies = {.within_bytes = 4096, .outside_bytes = 1024},
         .side = 64,
-        .projections = {{"tiny", "up", 16, 64, 96}, {"tiny", "head", 16, 64, 200, WeightAxes::out_in}},
+        .projections = {{"tiny", "up", 16, 64, 96}, {"tiny", "head", 16, 64, 200, kernels::WeightAxes::out_in}},
         .joined = {{"tiny", 8, 16}}};
 
     const Json rates = measure_rates(stream, work);
@@ -86,7 +87,7 @@ TEST(GpuRates, HoldCopiesStartsAndEveryHalfOfEveryProjection) {
 }
 
 TEST(GpuAttention, IsMeasuredBothWaysBesideTheRateOfProducts) {
-    Stream stream = gpu_stream();
+    device::Stream stream = kernels::gpu_stream();
     const AttentionWork work{.rounds = quick, .side = 64, .cases = {{"tiny", 2, 32, 4, 2, 16}}};
 
     const Json attention = measure_attention(stream, work);

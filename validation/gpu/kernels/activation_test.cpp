@@ -5,24 +5,25 @@
 namespace trireme {
 namespace {
 
-constexpr std::array kinds{ActivationKind::gelu_tanh, ActivationKind::gelu, ActivationKind::tanh};
+constexpr std::array kinds{kernels::ActivationKind::gelu_tanh, kernels::ActivationKind::gelu,
+                           kernels::ActivationKind::tanh};
 
 TEST(GpuBackend, AgreesOnActivation) {
-    for (const ActivationKind kind : kinds) {
+    for (const kernels::ActivationKind kind : kinds) {
         for_each_gpu_shape([&](std::size_t rows, std::size_t columns) {
             expect_same_on_gpu([&](GpuOperands& t) {
-                return Activation{t.random(rows, columns), t.unwritten(rows, columns), kind};
+                return kernels::Activation{t.random(rows, columns), t.unwritten(rows, columns), kind};
             });
         });
     }
 }
 
 TEST(GpuBackend, AgreesOnActivationBackward) {
-    for (const ActivationKind kind : kinds) {
+    for (const kernels::ActivationKind kind : kinds) {
         for_each_gpu_shape([&](std::size_t rows, std::size_t columns) {
             expect_same_on_gpu([&](GpuOperands& t) {
-                return ActivationBackward{t.random(rows, columns), t.random(rows, columns),
-                                          t.unwritten(rows, columns), kind};
+                return kernels::ActivationBackward{t.random(rows, columns), t.random(rows, columns),
+                                                   t.unwritten(rows, columns), kind};
             });
         });
     }
@@ -30,8 +31,8 @@ TEST(GpuBackend, AgreesOnActivationBackward) {
 
 TEST(GpuBackend, MayReplaceTheGradientOfAnActivation) {
     expect_same_on_gpu([](GpuOperands& t) {
-        const Tensor both = t.random(5, 64);
-        return ActivationBackward{t.random(5, 64), both, both};
+        const device::Tensor both = t.random(5, 64);
+        return kernels::ActivationBackward{t.random(5, 64), both, both};
     });
 }
 
@@ -41,16 +42,16 @@ struct Curve {
     std::vector<double> slopes;
 };
 
-Curve curve_of(GpuOperands&& t, ActivationKind kind, const std::vector<double>& inputs) {
+Curve curve_of(GpuOperands&& t, kernels::ActivationKind kind, const std::vector<double>& inputs) {
     const std::size_t count = inputs.size();
-    const Tensor input = t.numbers(1, count, inputs);
-    const Tensor ones = t.numbers(1, count, std::vector<double>(count, 1));
-    const Tensor output = t.unwritten(1, count);
-    const Tensor slope = t.unwritten(1, count);
-    t.run(Activation{input, output, kind});
-    t.run(ActivationBackward{input, ones, slope, kind});
-    const std::vector<Tensor> results = t.results();
-    return {values(results[2]), values(results[3])};
+    const device::Tensor input = t.numbers(1, count, inputs);
+    const device::Tensor ones = t.numbers(1, count, std::vector<double>(count, 1));
+    const device::Tensor output = t.unwritten(1, count);
+    const device::Tensor slope = t.unwritten(1, count);
+    t.run(kernels::Activation{input, output, kind});
+    t.run(kernels::ActivationBackward{input, ones, slope, kind});
+    const std::vector<device::Tensor> results = t.results();
+    return {kernels::values(results[2]), kernels::values(results[3])};
 }
 
 // Eighths from far below to far above where the functions go flat, and small powers of two.
@@ -75,12 +76,13 @@ void expect_digits(const std::vector<double>& got, const std::vector<double>& ex
 // cancel where it crosses zero.
 TEST(GpuBackend, KeepsTheDigitsOfActivations) {
     const std::vector<double> inputs = inputs_of_every_magnitude();
-    for (const ActivationKind kind : {ActivationKind::gelu, ActivationKind::tanh}) {
-        for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const kernels::ActivationKind kind : {kernels::ActivationKind::gelu, kernels::ActivationKind::tanh}) {
+        for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
             SCOPED_TRACE(cat("kind ", static_cast<int>(kind), ", ", name_of(dtype)));
-            const double tolerance = dtype == DType::f32 ? 1e-6 : 3e-15;  // some units in the last place
-            const double smallest = dtype == DType::f32 ? 1e-35 / tolerance : 1e-300 / tolerance;
-            Stream stream = gpu_stream();
+            const double tolerance =
+                dtype == device::DType::f32 ? 1e-6 : 3e-15;  // some units in the last place
+            const double smallest = dtype == device::DType::f32 ? 1e-35 / tolerance : 1e-300 / tolerance;
+            device::Stream stream = kernels::gpu_stream();
             const Curve expected = curve_of(GpuOperands::of_reference(dtype), kind, inputs);
 
             const Curve got = curve_of(GpuOperands::of_gpu(stream, dtype, 0), kind, inputs);
@@ -93,15 +95,15 @@ TEST(GpuBackend, KeepsTheDigitsOfActivations) {
 
 // Numbers as large as they come go the way of infinity, and what is no number stays none.
 TEST(GpuBackend, ActivatesTheLargestNumbersFlatlyAndNoNumberToNone) {
-    for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
-        for (const ActivationKind kind : kinds) {
-            Stream stream = gpu_stream();
-            const Curve curve =
-                curve_of(GpuOperands::of_gpu(stream, dtype, 0), kind, {0x1p100, -0x1p100, infinity, nan, 0});
-            const bool is_tanh = kind == ActivationKind::tanh;
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64, device::DType::bf16}) {
+        for (const kernels::ActivationKind kind : kinds) {
+            device::Stream stream = kernels::gpu_stream();
+            const Curve curve = curve_of(GpuOperands::of_gpu(stream, dtype, 0), kind,
+                                         {0x1p100, -0x1p100, kernels::infinity, kernels::nan, 0});
+            const bool is_tanh = kind == kernels::ActivationKind::tanh;
             EXPECT_EQ(curve.values[0], is_tanh ? 1 : 0x1p100);
             EXPECT_EQ(curve.values[1], is_tanh ? -1 : 0);
-            EXPECT_EQ(curve.values[2], is_tanh ? 1 : infinity);
+            EXPECT_EQ(curve.values[2], is_tanh ? 1 : kernels::infinity);
             EXPECT_EQ(curve.values[4], 0);
             EXPECT_EQ(curve.slopes[0], is_tanh ? 0 : 1);
             EXPECT_EQ(curve.slopes[1], 0);
@@ -112,7 +114,7 @@ TEST(GpuBackend, ActivatesTheLargestNumbersFlatlyAndNoNumberToNone) {
     }
 }
 
-SiluGateBackward gate_backward_of(GpuOperands& t, std::size_t rows, std::size_t columns) {
+kernels::SiluGateBackward gate_backward_of(GpuOperands& t, std::size_t rows, std::size_t columns) {
     return {t.random(rows, columns), t.random(rows, columns), t.random(rows, columns),
             t.unwritten(rows, columns), t.unwritten(rows, columns)};
 }
@@ -120,7 +122,8 @@ SiluGateBackward gate_backward_of(GpuOperands& t, std::size_t rows, std::size_t 
 TEST(GpuBackend, AgreesOnSiluGate) {
     for_each_gpu_shape([](std::size_t rows, std::size_t columns) {
         expect_same_on_gpu([&](GpuOperands& t) {
-            return SiluGate{t.random(rows, columns), t.random(rows, columns), t.unwritten(rows, columns)};
+            return kernels::SiluGate{t.random(rows, columns), t.random(rows, columns),
+                                     t.unwritten(rows, columns)};
         });
         expect_same_on_gpu([&](GpuOperands& t) { return gate_backward_of(t, rows, columns); });
     });
@@ -131,11 +134,11 @@ TEST(GpuBackend, AgreesOnSiluGateOfColumnRanges) {
     for (const std::size_t columns : {7, 12, 64}) {
         SCOPED_TRACE(columns);
         expect_same_on_gpu([&](GpuOperands& t) {
-            const Tensor both = t.random(5, 2 * columns);
-            const Tensor grad_both = t.unwritten(5, 2 * columns);
-            return SiluGateBackward{both.column_range(0, columns), both.column_range(columns, columns),
-                                    t.random(5, columns), grad_both.column_range(0, columns),
-                                    grad_both.column_range(columns, columns)};
+            const device::Tensor both = t.random(5, 2 * columns);
+            const device::Tensor grad_both = t.unwritten(5, 2 * columns);
+            return kernels::SiluGateBackward{both.column_range(0, columns), both.column_range(columns, columns),
+                                             t.random(5, columns), grad_both.column_range(0, columns),
+                                             grad_both.column_range(columns, columns)};
         });
     }
 }
@@ -144,29 +147,30 @@ TEST(GpuBackend, AgreesOnSiluGateOfEveryMagnitude) {
     const std::vector<double> gates = inputs_of_every_magnitude();
     const std::size_t count = gates.size();
     expect_same_on_gpu([&](GpuOperands& t) {
-        return SiluGate{t.numbers(1, count, gates), t.random(1, count), t.unwritten(1, count)};
+        return kernels::SiluGate{t.numbers(1, count, gates), t.random(1, count), t.unwritten(1, count)};
     });
     expect_same_on_gpu([&](GpuOperands& t) {
-        return SiluGateBackward{t.numbers(1, count, gates), t.random(1, count), t.random(1, count),
-                                t.unwritten(1, count), t.unwritten(1, count)};
+        return kernels::SiluGateBackward{t.numbers(1, count, gates), t.random(1, count), t.random(1, count),
+                                         t.unwritten(1, count), t.unwritten(1, count)};
     });
 }
 
 TEST(GpuBackend, GatesTheLargestNumbersFlatlyAndNoNumberToNone) {
-    for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
-        Stream stream = gpu_stream();
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64, device::DType::bf16}) {
+        device::Stream stream = kernels::gpu_stream();
         GpuOperands t = GpuOperands::of_gpu(stream, dtype, 0);
-        const Tensor gate = t.numbers(1, 4, {0x1p100, -0x1p100, infinity, nan});
-        const Tensor ones = t.numbers(1, 4, {1, 1, 1, 1});
-        const Tensor output = t.unwritten(1, 4);
-        const Tensor grad_gate = t.unwritten(1, 4);
+        const device::Tensor gate = t.numbers(1, 4, {0x1p100, -0x1p100, kernels::infinity, kernels::nan});
+        const device::Tensor ones = t.numbers(1, 4, {1, 1, 1, 1});
+        const device::Tensor output = t.unwritten(1, 4);
+        const device::Tensor grad_gate = t.unwritten(1, 4);
 
-        launch(stream, SiluGate{gate, ones, output});
-        launch(stream, SiluGateBackward{gate, ones, ones, grad_gate, t.unwritten(1, 4)});
+        launch(stream, kernels::SiluGate{gate, ones, output});
+        launch(stream, kernels::SiluGateBackward{gate, ones, ones, grad_gate, t.unwritten(1, 4)});
 
-        const std::vector<double> gated = values(t.results()[2]);
-        const std::vector<double> slopes = values(t.results()[3]);
-        EXPECT_EQ(std::vector(gated.begin(), gated.begin() + 3), (std::vector{0x1p100, 0.0, infinity}));
+        const std::vector<double> gated = kernels::values(t.results()[2]);
+        const std::vector<double> slopes = kernels::values(t.results()[3]);
+        EXPECT_EQ(std::vector(gated.begin(), gated.begin() + 3),
+                  (std::vector{0x1p100, 0.0, kernels::infinity}));
         EXPECT_EQ(std::vector(slopes.begin(), slopes.begin() + 2), (std::vector{1.0, 0.0}));
         EXPECT_TRUE(std::isnan(gated[3]));
         EXPECT_TRUE(std::isnan(slopes[3]));
@@ -177,7 +181,9 @@ TEST(GpuBackend, ActivatesNoRowsAndNoColumnsToNone) {
     for (const auto& [rows, columns] : {std::pair{0, 8}, std::pair{3, 0}}) {
         const auto r = static_cast<std::size_t>(rows);
         const auto c = static_cast<std::size_t>(columns);
-        expect_same_on_gpu([&](GpuOperands& t) { return Activation{t.random(r, c), t.unwritten(r, c)}; });
+        expect_same_on_gpu([&](GpuOperands& t) {
+            return kernels::Activation{t.random(r, c), t.unwritten(r, c)};
+        });
         expect_same_on_gpu([&](GpuOperands& t) { return gate_backward_of(t, r, c); });
     }
 }

@@ -8,7 +8,7 @@ namespace {
 
 struct Rows {
     std::size_t count;
-    std::vector<Segment> segments;
+    std::vector<kernels::Segment> segments;
 };
 
 const Rows one_row{1, {{0, 1, 3}}};
@@ -34,7 +34,7 @@ struct Case {
                    " segments, causal ", kind.is_causal, ", shared keys ", kind.is_shared, ", dropout ",
                    kind.rate);
     }
-    AttentionShape shape() const {
+    kernels::AttentionShape shape() const {
         return {.segments = rows.segments,
                 .heads = 2,
                 .groups = kind.is_shared ? 1U : 2U,
@@ -59,11 +59,11 @@ void for_each_case(const std::vector<std::size_t>& head_sizes, Test&& test) {
 }
 
 // Query, key and value lie beside each other in one tensor, as one product makes them.
-Attention fused_attention(GpuOperands& t, const Case& one) {
-    const AttentionShape shape = one.shape();
+kernels::Attention fused_attention(GpuOperands& t, const Case& one) {
+    const kernels::AttentionShape shape = one.shape();
     const std::size_t own = shape.heads * one.head_size;
     const std::size_t shared = shape.groups * one.head_size;
-    const Tensor fused = t.random(one.rows.count, own + 2 * shared);
+    const device::Tensor fused = t.random(one.rows.count, own + 2 * shared);
     return {.query = fused.column_range(0, own),
             .key = fused.column_range(own, shared),
             .value = fused.column_range(own + shared, shared),
@@ -72,12 +72,12 @@ Attention fused_attention(GpuOperands& t, const Case& one) {
             .shape = shape};
 }
 
-AttentionBackward fused_backward(GpuOperands& t, const Case& one) {
-    const Attention forward = fused_attention(t, one);
+kernels::AttentionBackward fused_backward(GpuOperands& t, const Case& one) {
+    const kernels::Attention forward = fused_attention(t, one);
     t.run(forward);
     const std::size_t own = forward.query.columns;
     const std::size_t shared = forward.key.columns;
-    const Tensor fused = t.unwritten(one.rows.count, own + 2 * shared);
+    const device::Tensor fused = t.unwritten(one.rows.count, own + 2 * shared);
     return {.query = forward.query,
             .key = forward.key,
             .value = forward.value,
@@ -90,7 +90,7 @@ AttentionBackward fused_backward(GpuOperands& t, const Case& one) {
             .shape = forward.shape};
 }
 
-const std::vector<DType> plain_types{DType::f64, DType::f32};
+const std::vector<device::DType> plain_types{device::DType::f64, device::DType::f32};
 
 // The results of the forward pass too, which are among what the backward pass reads.
 TEST(GpuBackend, AgreesOnAttention) {
@@ -102,7 +102,7 @@ TEST(GpuBackend, AgreesOnAttention) {
 TEST(GpuBackend, AgreesOnPlainAttentionInBf16) {
     for_each_case({5, 20, 130}, [](const Case& one) {
         if (one.rows.count > 100) return;
-        expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, {DType::bf16});
+        expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, {device::DType::bf16});
     });
 }
 
@@ -115,7 +115,7 @@ TEST(GpuBackend, AgreesOnAttentionOnTensorCores) {
                                   {unordered, attention_kinds[0], 80}, {unordered, attention_kinds[3], 24}};
     for (const Case& one : cases) {
         SCOPED_TRACE(one.name());
-        expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, {DType::bf16});
+        expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, {device::DType::bf16});
         if (testing::Test::HasFailure()) return;
     }
 }
@@ -127,7 +127,7 @@ TEST(GpuBackend, TensorCoresTakeTurns) {
         for (const Kind& kind : {attention_kinds[0], attention_kinds[1]}) {
             const Case one{several, kind, head_size};
             SCOPED_TRACE(one.name());
-            expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, {DType::bf16});
+            expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, {device::DType::bf16});
         }
     }
 }
@@ -143,7 +143,7 @@ TEST(GpuBackend, AgreesOnAttentionOfLargeHeads) {
 TEST(GpuBackend, AgreesOnAttentionWithANegativeScale) {
     const Case one{layouts.back(), attention_kinds.front(), 8};
     expect_same_on_gpu([&](GpuOperands& t) {
-        Attention op = fused_attention(t, one);
+        kernels::Attention op = fused_attention(t, one);
         op.shape.scale = -0.5;
         return op;
     });
@@ -158,7 +158,7 @@ TEST(GpuBackend, AttendsToNoRows) {
 // Scores of some hundreds, whose exponentials no number can hold; all are whole, so that everybody sees the
 // same.
 TEST(GpuBackend, SurvivesScoresThatExpCannotHold) {
-    const std::vector<Segment> one{{0, 70, 0}};
+    const std::vector<kernels::Segment> one{{0, 70, 0}};
     const auto whole = [](GpuOperands& t, std::uint64_t name) {
         std::vector<double> numbers(70 * 8);
         for (std::size_t i = 0; i < numbers.size(); ++i)
@@ -166,18 +166,18 @@ TEST(GpuBackend, SurvivesScoresThatExpCannotHold) {
         return t.numbers(70, 8, numbers);
     };
     expect_same_on_gpu([&](GpuOperands& t) {
-        return Attention{whole(t, 1),
-                         whole(t, 2),
-                         t.random(70, 8),
-                         t.unwritten(70, 8),
-                         t.wide_unwritten(70, 1),
-                         {.segments = one, .scale = 4}};
+        return kernels::Attention{whole(t, 1),
+                                  whole(t, 2),
+                                  t.random(70, 8),
+                                  t.unwritten(70, 8),
+                                  t.wide_unwritten(70, 1),
+                                  {.segments = one, .scale = 4}};
     });
 }
 
 // Later keys are longer, so that a row's largest score grows from tile to tile: by far, a little and both.
 TEST(GpuBackend, AgreesOnAttentionWhoseScoresGrow) {
-    const std::vector<Segment> one{{0, 200, 0}};
+    const std::vector<kernels::Segment> one{{0, 200, 0}};
     for (const double growth : {0.02, 0.1, 2.0}) {
         for (const std::size_t head_size : {64U, 128U}) {
             SCOPED_TRACE(cat("growth ", growth, ", head size ", head_size));
@@ -190,11 +190,11 @@ TEST(GpuBackend, AgreesOnAttentionWhoseScoresGrow) {
             const std::vector<double> ones(200 * head_size, 1);
             expect_same_on_gpu(
                 [&](GpuOperands& t) {
-                    return Attention{t.numbers(200, head_size, ones), growing(t),
-                                     t.random(200, head_size),        t.unwritten(200, head_size),
-                                     t.wide_unwritten(200, 1),        {.segments = one, .scale = 1}};
+                    return kernels::Attention{t.numbers(200, head_size, ones), growing(t),
+                                              t.random(200, head_size),        t.unwritten(200, head_size),
+                                              t.wide_unwritten(200, 1),        {.segments = one, .scale = 1}};
                 },
-                {DType::bf16});
+                {device::DType::bf16});
         }
     }
 }

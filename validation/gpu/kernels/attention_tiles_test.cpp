@@ -4,14 +4,14 @@
 
 #include <array>
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 namespace {
 
 constexpr std::array<std::uint32_t, 3> tile_sizes{1, 4, 64};
 
 struct Rows {
     std::size_t count;
-    std::vector<Segment> segments;
+    std::vector<kernels::Segment> segments;
 };
 
 const std::vector<Rows> layouts{
@@ -29,9 +29,9 @@ void for_each_list(Test&& test) {
         for (const std::uint32_t size : tile_sizes) {
             for (const bool is_causal : {true, false}) {
                 for (const TileOf what : {TileOf::queries, TileOf::keys}) {
-                    const AttentionShape shape{.segments = rows.segments,
-                                               .is_causal = is_causal,
-                                               .dropout = {.rate = 0.1, .key = RandomKey{7}}};
+                    const kernels::AttentionShape shape{.segments = rows.segments,
+                                                        .is_causal = is_causal,
+                                                        .dropout = {.rate = 0.1, .key = RandomKey{7}}};
                     test(rows, shape, size, attention_tiles(shape, rows.count, size, what));
                 }
             }
@@ -40,14 +40,14 @@ void for_each_list(Test&& test) {
 }
 
 // The segment of a row; one without rows if it lies in none.
-Segment segment_of(const std::vector<Segment>& segments, std::size_t row) {
-    for (const Segment& segment : segments)
+kernels::Segment segment_of(const std::vector<kernels::Segment>& segments, std::size_t row) {
+    for (const kernels::Segment& segment : segments)
         if (row >= segment.begin && row < segment.begin + segment.length) return segment;
     return {};
 }
 
 TEST(AttentionTiles, HaveEveryRowInExactlyOne) {
-    for_each_list([](const Rows& rows, const AttentionShape&, std::uint32_t size, const auto& tiles) {
+    for_each_list([](const Rows& rows, const kernels::AttentionShape&, std::uint32_t size, const auto& tiles) {
         std::vector<int> covers(rows.count);
         for (const AttentionTile& tile : tiles) {
             EXPECT_GT(tile.rows, 0U);
@@ -61,10 +61,10 @@ TEST(AttentionTiles, HaveEveryRowInExactlyOne) {
 }
 
 TEST(AttentionTiles, KnowTheirSegmentAndItsRandomNumbers) {
-    for_each_list([](const Rows& rows, const AttentionShape& shape, std::uint32_t, const auto& tiles) {
+    for_each_list([](const Rows& rows, const kernels::AttentionShape& shape, std::uint32_t, const auto& tiles) {
         for (const AttentionTile& tile : tiles) {
             for (std::size_t r = 0; r < tile.rows; ++r) {
-                const Segment segment = segment_of(rows.segments, tile.first_row() + r);
+                const kernels::Segment segment = segment_of(rows.segments, tile.first_row() + r);
                 EXPECT_EQ(tile.length, segment.length);
                 if (segment.length == 0) continue;
                 EXPECT_EQ(tile.segment, segment.begin);
@@ -76,7 +76,7 @@ TEST(AttentionTiles, KnowTheirSegmentAndItsRandomNumbers) {
 
 // So that steps and layers share a list.
 TEST(AttentionTiles, AreOfNoSampleWithoutDropout) {
-    std::vector<Segment> segments{{0, 65, 3}};
+    std::vector<kernels::Segment> segments{{0, 65, 3}};
     const auto tiles = attention_tiles({.segments = segments}, 65, 16, TileOf::queries);
     segments.front().sample = 4;
     const auto of_another = attention_tiles({.segments = segments}, 65, 16, TileOf::queries);
@@ -86,7 +86,7 @@ TEST(AttentionTiles, AreOfNoSampleWithoutDropout) {
 }
 
 TEST(AttentionTiles, SeeWhatTheirRowsSee) {
-    for_each_list([](const Rows&, const AttentionShape& shape, std::uint32_t, const auto& tiles) {
+    for_each_list([](const Rows&, const kernels::AttentionShape& shape, std::uint32_t, const auto& tiles) {
         for (const AttentionTile& tile : tiles) {
             const bool is_causal = shape.is_causal;
             const std::uint32_t last = tile.begin + tile.rows - 1;
@@ -98,7 +98,7 @@ TEST(AttentionTiles, SeeWhatTheirRowsSee) {
 }
 
 TEST(AttentionTiles, BeginWithTheMostWork) {
-    const std::vector<Segment> segments{{0, 5, 0}, {5, 12, 1}};
+    const std::vector<kernels::Segment> segments{{0, 5, 0}, {5, 12, 1}};
     const auto places = [&](TileOf what) {
         std::vector<std::size_t> rows;
         for (const AttentionTile& tile : attention_tiles({.segments = segments}, 18, 4, what))
@@ -115,4 +115,4 @@ TEST(AttentionTiles, ComplainsAboutMoreRowsThanAreCounted) {
 }
 
 }  // namespace
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 namespace {
 
 struct Owner {
@@ -37,4 +37,4 @@ TEST(BlockOwners, AreNotMoreThanAGridHas) {
 }
 
 }  // namespace
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -8,20 +8,20 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-GatherColumns some_columns(GpuOperands& t, std::size_t rows, std::size_t count) {
+kernels::GatherColumns some_columns(GpuOperands& t, std::size_t rows, std::size_t count) {
     return {.input = t.random(rows, 40),
-            .columns = t.indices(DType::i32, count, 40),
+            .columns = t.indices(device::DType::i32, count, 40),
             .output = t.unwritten(rows, count)};
 }
 
 // Every third column, from the last on.
-ScatterColumns spread_columns(GpuOperands& t, std::size_t rows, std::size_t count, Unnamed unnamed,
-                              bool accumulate) {
+kernels::ScatterColumns spread_columns(GpuOperands& t, std::size_t rows, std::size_t count,
+                                       kernels::Unnamed unnamed, bool accumulate) {
     Numbers columns;
     for (std::size_t i = 0; i < count; ++i) columns.push_back(static_cast<double>(3 * (count - 1 - i)));
-    const bool reads_all = accumulate || unnamed == Unnamed::stay;
+    const bool reads_all = accumulate || unnamed == kernels::Unnamed::stay;
     return {.input = t.random(rows, count),
-            .columns = t.numbers_of(DType::i32, 1, count, columns),
+            .columns = t.numbers_of(device::DType::i32, 1, count, columns),
             .output = reads_all ? t.random(rows, 3 * count) : t.unwritten(rows, 3 * count),
             .unnamed = unnamed,
             .accumulate = accumulate};
@@ -36,7 +36,8 @@ TEST(GpuBackend, AgreesOnGatherColumns) {
 TEST(GpuBackend, AgreesOnScatterColumns) {
     constexpr std::array<std::array<std::size_t, 2>, 4> shapes{{{1, 1}, {7, 6}, {3, 64}, {2, 257}}};
     for (const auto& [rows, count] : shapes) {
-        for (const Unnamed unnamed : {Unnamed::stay, Unnamed::zero, Unnamed::mean}) {
+        for (const kernels::Unnamed unnamed :
+             {kernels::Unnamed::stay, kernels::Unnamed::zero, kernels::Unnamed::mean}) {
             for (const bool accumulate : {false, true}) {
                 SCOPED_TRACE(cat("unnamed ", static_cast<int>(unnamed), ", accumulate ", accumulate));
                 expect_same_on_gpu([&, rows = rows, count = count](GpuOperands& t) {
@@ -48,34 +49,37 @@ TEST(GpuBackend, AgreesOnScatterColumns) {
 }
 
 TEST(GpuBackend, MovesNoColumnsWhereNoneIsNamed) {
-    Stream stream = gpu_stream();
-    GpuOperands t = GpuOperands::of_gpu(stream, DType::f32, 0);
-    const Tensor none = t.numbers_of(DType::i32, 1, 0, {});
-    const Tensor table = t.numbers(2, 2, {1, 2, 3, 4});
-    const Tensor cleared = t.unwritten(2, 2);
-    const Tensor pair = t.numbers_of(DType::i32, 1, 2, {4, 1});
+    device::Stream stream = kernels::gpu_stream();
+    GpuOperands t = GpuOperands::of_gpu(stream, device::DType::f32, 0);
+    const device::Tensor none = t.numbers_of(device::DType::i32, 1, 0, {});
+    const device::Tensor table = t.numbers(2, 2, {1, 2, 3, 4});
+    const device::Tensor cleared = t.unwritten(2, 2);
+    const device::Tensor pair = t.numbers_of(device::DType::i32, 1, 2, {4, 1});
 
-    launch(stream, GatherColumns{.input = table, .columns = none, .output = t.unwritten(2, 0)});
-    launch(stream, GatherColumns{.input = t.random(0, 5), .columns = pair, .output = t.unwritten(0, 2)});
-    launch(stream, ScatterColumns{.input = t.random(2, 0), .columns = none, .output = table});
-    launch(stream, ScatterColumns{t.random(2, 0), none, cleared, Unnamed::zero});
-    for (const Unnamed unnamed : {Unnamed::stay, Unnamed::zero, Unnamed::mean})
-        launch(stream, ScatterColumns{t.random(0, 2), pair, t.unwritten(0, 5), unnamed});
+    launch(stream, kernels::GatherColumns{.input = table, .columns = none, .output = t.unwritten(2, 0)});
+    launch(stream,
+           kernels::GatherColumns{.input = t.random(0, 5), .columns = pair, .output = t.unwritten(0, 2)});
+    launch(stream, kernels::ScatterColumns{.input = t.random(2, 0), .columns = none, .output = table});
+    launch(stream, kernels::ScatterColumns{t.random(2, 0), none, cleared, kernels::Unnamed::zero});
+    for (const kernels::Unnamed unnamed :
+         {kernels::Unnamed::stay, kernels::Unnamed::zero, kernels::Unnamed::mean})
+        launch(stream, kernels::ScatterColumns{t.random(0, 2), pair, t.unwritten(0, 5), unnamed});
 
-    EXPECT_EQ(values(t.results()[1]), (Numbers{1, 2, 3, 4}));
-    EXPECT_EQ(values(t.results()[2]), (Numbers{0, 0, 0, 0}));
+    EXPECT_EQ(kernels::values(t.results()[1]), (Numbers{1, 2, 3, 4}));
+    EXPECT_EQ(kernels::values(t.results()[2]), (Numbers{0, 0, 0, 0}));
 }
 
-ChannelChange some_change(GpuOperands& t, std::size_t rows, std::size_t columns, WeightAxes axes) {
-    const std::size_t channels = axes == WeightAxes::in_out ? rows : columns;
+kernels::ChannelChange some_change(GpuOperands& t, std::size_t rows, std::size_t columns,
+                                   kernels::WeightAxes axes) {
+    const std::size_t channels = axes == kernels::WeightAxes::in_out ? rows : columns;
     return {.weight = t.random(rows, columns),
             .before = t.random(rows, columns),
-            .change = t.numbers_of(DType::f64, 1, channels, Numbers(channels, 0.5)),
+            .change = t.numbers_of(device::DType::f64, 1, channels, Numbers(channels, 0.5)),
             .axes = axes};
 }
 
 TEST(GpuBackend, AgreesOnChannelChange) {
-    for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
+    for (const kernels::WeightAxes axes : {kernels::WeightAxes::in_out, kernels::WeightAxes::out_in}) {
         for_each_gpu_shape([&](std::size_t rows, std::size_t columns) {
             expect_same_on_gpu([&](GpuOperands& t) { return some_change(t, rows, columns, axes); });
         });

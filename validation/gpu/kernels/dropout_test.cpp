@@ -13,8 +13,9 @@ TEST(GpuBackend, AgreesOnResidualAdd) {
     for_each_gpu_shape([](std::size_t rows, std::size_t columns) {
         for (const std::size_t first_channel : first_channels) {
             expect_same_on_gpu([&](GpuOperands& t) {
-                return ResidualAdd{t.random(rows, columns), t.random(rows, columns), t.unwritten(rows, columns),
-                                   dropout_of(t, rows, 0.5, first_channel)};
+                return kernels::ResidualAdd{t.random(rows, columns), t.random(rows, columns),
+                                            t.unwritten(rows, columns),
+                                            dropout_of(t, rows, 0.5, first_channel)};
             });
         }
     });
@@ -23,14 +24,15 @@ TEST(GpuBackend, AgreesOnResidualAdd) {
 TEST(GpuBackend, AgreesOnResidualAddWithoutDropoutOrResidual) {
     for_each_gpu_shape([](std::size_t rows, std::size_t columns) {
         expect_same_on_gpu([&](GpuOperands& t) {
-            return ResidualAdd{t.random(rows, columns), t.random(rows, columns), t.unwritten(rows, columns)};
+            return kernels::ResidualAdd{t.random(rows, columns), t.random(rows, columns),
+                                        t.unwritten(rows, columns)};
         });
         expect_same_on_gpu([&](GpuOperands& t) {
-            return ResidualAdd{
+            return kernels::ResidualAdd{
                 {}, t.random(rows, columns), t.unwritten(rows, columns), dropout_of(t, rows, 0.5, 0)};
         });
         expect_same_on_gpu([&](GpuOperands& t) {
-            return ResidualAdd{{}, t.random(rows, columns), t.unwritten(rows, columns)};
+            return kernels::ResidualAdd{{}, t.random(rows, columns), t.unwritten(rows, columns)};
         });
     });
 }
@@ -39,8 +41,8 @@ TEST(GpuBackend, AgreesOnDropoutBackward) {
     for_each_gpu_shape([](std::size_t rows, std::size_t columns) {
         for (const double rate : {0.0, 0.375}) {
             expect_same_on_gpu([&](GpuOperands& t) {
-                return DropoutBackward{t.random(rows, columns), t.unwritten(rows, columns),
-                                       dropout_of(t, rows, rate, 4)};
+                return kernels::DropoutBackward{t.random(rows, columns), t.unwritten(rows, columns),
+                                                dropout_of(t, rows, rate, 4)};
             });
         }
     });
@@ -48,16 +50,16 @@ TEST(GpuBackend, AgreesOnDropoutBackward) {
 
 TEST(GpuBackend, MayReplaceResidualOrInput) {
     expect_same_on_gpu([](GpuOperands& t) {
-        const Tensor both = t.random(9, 16);
-        return ResidualAdd{both, t.random(9, 16), both, dropout_of(t, 9, 0.25, 0)};
+        const device::Tensor both = t.random(9, 16);
+        return kernels::ResidualAdd{both, t.random(9, 16), both, dropout_of(t, 9, 0.25, 0)};
     });
     expect_same_on_gpu([](GpuOperands& t) {
-        const Tensor both = t.random(9, 16);
-        return ResidualAdd{t.random(9, 16), both, both, dropout_of(t, 9, 0.25, 0)};
+        const device::Tensor both = t.random(9, 16);
+        return kernels::ResidualAdd{t.random(9, 16), both, both, dropout_of(t, 9, 0.25, 0)};
     });
     expect_same_on_gpu([](GpuOperands& t) {
-        const Tensor both = t.random(9, 16);
-        return DropoutBackward{both, both, dropout_of(t, 9, 0.25, 0)};
+        const device::Tensor both = t.random(9, 16);
+        return kernels::DropoutBackward{both, both, dropout_of(t, 9, 0.25, 0)};
     });
 }
 
@@ -66,10 +68,10 @@ TEST(GpuBackend, DropsFromColumnSlicesWhatItDropsFromTheWhole) {
     for (const std::size_t cut : {4, 6, 9, 16}) {
         SCOPED_TRACE(cut);
         expect_same_on_gpu([&](GpuOperands& t) {
-            return ResidualAdd{{},
-                               t.random(20, 32).column_range(cut, 16),
-                               t.unwritten(20, 32).column_range(cut, 16),
-                               dropout_of(t, 20, 0.5, cut)};
+            return kernels::ResidualAdd{{},
+                                        t.random(20, 32).column_range(cut, 16),
+                                        t.unwritten(20, 32).column_range(cut, 16),
+                                        dropout_of(t, 20, 0.5, cut)};
         });
     }
 }
@@ -78,10 +80,10 @@ TEST(GpuBackend, DropsFromColumnSlicesWhatItDropsFromTheWhole) {
 TEST(GpuBackend, DropsByNumbersOfEverySize) {
     for (const double rate : {0x1p-32, 1 - 0x1p-33}) {
         expect_same_on_gpu([&](GpuOperands& t) {
-            Dropout dropout = dropout_of(t, 2, rate, (std::size_t{1} << 33) + 8);
-            dropout.samples = t.numbers_of(DType::i64, 1, 2, {-1, 0x1p62});
-            dropout.positions = t.numbers_of(DType::i32, 1, 2, {2147483647, 0});
-            return ResidualAdd{t.random(2, 64), t.random(2, 64), t.unwritten(2, 64), dropout};
+            kernels::Dropout dropout = dropout_of(t, 2, rate, (std::size_t{1} << 33) + 8);
+            dropout.samples = t.numbers_of(device::DType::i64, 1, 2, {-1, 0x1p62});
+            dropout.positions = t.numbers_of(device::DType::i32, 1, 2, {2147483647, 0});
+            return kernels::ResidualAdd{t.random(2, 64), t.random(2, 64), t.unwritten(2, 64), dropout};
         });
     }
 }
@@ -91,7 +93,8 @@ TEST(GpuBackend, DropsNothingFromNoRowsAndNoColumns) {
         const auto r = static_cast<std::size_t>(rows);
         const auto c = static_cast<std::size_t>(columns);
         expect_same_on_gpu([&](GpuOperands& t) {
-            return ResidualAdd{t.random(r, c), t.random(r, c), t.unwritten(r, c), dropout_of(t, r, 0.25, 0)};
+            return kernels::ResidualAdd{t.random(r, c), t.random(r, c), t.unwritten(r, c),
+                                        dropout_of(t, r, 0.25, 0)};
         });
     }
 }

@@ -7,7 +7,7 @@
 #include "kernels/cuda/support/column_sums.cuh"
 #include "kernels/cuda/support/kept_rows.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 namespace {
 
 TEST(VectorRows, HaveEveryVectorOnceRowByRow) {
@@ -63,32 +63,34 @@ TEST(Blocks, AreNotMoreThanThereCanBe) {
 TEST(Vectors, FitWhereAddressStrideAndColumnsAllowThem) {
     alignas(16) std::array<float, 64> memory{};
     const auto view = [&](std::size_t first, std::size_t rows, std::size_t stride, std::size_t columns = 8) {
-        return Elements<float>{memory.data() + first, rows, columns, stride};
+        return device::Elements<float>{memory.data() + first, rows, columns, stride};
     };
 
     EXPECT_TRUE(has_vectors<float>(view(0, 3, 8), view(4, 3, 12)));
     EXPECT_TRUE(has_vectors<float>(view(0, 1, 9)));  // no row comes after the first
-    EXPECT_TRUE(has_vectors<float>(Elements<float>{}));
+    EXPECT_TRUE(has_vectors<float>(device::Elements<float>{}));
     EXPECT_FALSE(has_vectors<float>(view(0, 3, 8, 6)));
     EXPECT_FALSE(has_vectors<float>(view(1, 3, 8)));
     EXPECT_FALSE(has_vectors<float>(view(0, 3, 8), view(0, 3, 9)));
 }
 
 TEST(Vectors, OfSmallerElementsFitOnFewerBytes) {
-    alignas(16) std::array<Bf16, 64> memory{};
-    const auto view = [&](std::size_t first) { return Elements<Bf16>{memory.data() + first, 3, 8, 12}; };
+    alignas(16) std::array<device::Bf16, 64> memory{};
+    const auto view = [&](std::size_t first) {
+        return device::Elements<device::Bf16>{memory.data() + first, 3, 8, 12};
+    };
 
     EXPECT_TRUE(has_vectors<float>(view(4)));
     EXPECT_FALSE(has_vectors<float>(view(2)));
-    EXPECT_FALSE(has_vectors<Bf16>(view(4)));
+    EXPECT_FALSE(has_vectors<device::Bf16>(view(4)));
 }
 
 TEST(Vectors, HoldSixteenBytes) {
-    EXPECT_EQ(sizeof(Vector<Bf16, vector_width<Bf16>>), 16);
+    EXPECT_EQ(sizeof(Vector<device::Bf16, vector_width<device::Bf16>>), 16);
     EXPECT_EQ(alignof(Vector<float, vector_width<float>>), 16);
     EXPECT_EQ(vector_width<double>, 2);
-    visit_width<Bf16>(true, [](auto width) { EXPECT_EQ(width(), 8); });
-    visit_width<Bf16>(false, [](auto width) { EXPECT_EQ(width(), 1); });
+    visit_width<device::Bf16>(true, [](auto width) { EXPECT_EQ(width(), 8); });
+    visit_width<device::Bf16>(false, [](auto width) { EXPECT_EQ(width(), 1); });
 }
 
 TEST(ColumnSums, HaveAtMost128Runs) {
@@ -115,4 +117,4 @@ TEST(KeptRows, AreAWarpsWhereItsRegistersHoldThem) {
 }
 
 }  // namespace
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -16,26 +16,27 @@ struct Tables {
     std::size_t all_tokens() const { return vocabulary == 0 ? tokens : vocabulary; }
 };
 
-Embedding lookup_of(GpuOperands& t, std::size_t rows, std::size_t channels, const Tables& tables) {
-    return {.tokens = t.indices(DType::i32, rows, tables.all_tokens()),
-            .positions = t.indices(DType::i32, rows, 9),
+kernels::Embedding lookup_of(GpuOperands& t, std::size_t rows, std::size_t channels, const Tables& tables) {
+    return {.tokens = t.indices(device::DType::i32, rows, tables.all_tokens()),
+            .positions = t.indices(device::DType::i32, rows, 9),
             .token_table = t.random(tables.tokens, channels),
-            .position_table = tables.has_positions ? t.random(9, channels) : Tensor{},
-            .types = tables.has_types ? t.indices(DType::i32, rows, 2) : Tensor{},
-            .type_table = tables.has_types ? t.random(2, channels) : Tensor{},
+            .position_table = tables.has_positions ? t.random(9, channels) : device::Tensor{},
+            .types = tables.has_types ? t.indices(device::DType::i32, rows, 2) : device::Tensor{},
+            .type_table = tables.has_types ? t.random(2, channels) : device::Tensor{},
             .output = t.unwritten(rows, channels),
             .first_token = tables.first_token,
             .vocabulary = tables.vocabulary};
 }
 
-EmbeddingBackward sums_of(GpuOperands& t, std::size_t rows, std::size_t channels, const Tables& tables) {
-    return {.tokens = t.indices(DType::i32, rows, tables.all_tokens()),
-            .positions = t.indices(DType::i32, rows, 9),
+kernels::EmbeddingBackward sums_of(GpuOperands& t, std::size_t rows, std::size_t channels,
+                                   const Tables& tables) {
+    return {.tokens = t.indices(device::DType::i32, rows, tables.all_tokens()),
+            .positions = t.indices(device::DType::i32, rows, 9),
             .grad_output = t.random(rows, channels),
             .grad_token_table = t.wide_random(tables.tokens, channels),
-            .grad_position_table = tables.has_positions ? t.wide_random(9, channels) : Tensor{},
-            .types = tables.has_types ? t.indices(DType::i32, rows, 2) : Tensor{},
-            .grad_type_table = tables.has_types ? t.wide_random(2, channels) : Tensor{},
+            .grad_position_table = tables.has_positions ? t.wide_random(9, channels) : device::Tensor{},
+            .types = tables.has_types ? t.indices(device::DType::i32, rows, 2) : device::Tensor{},
+            .grad_type_table = tables.has_types ? t.wide_random(2, channels) : device::Tensor{},
             .first_token = tables.first_token,
             .vocabulary = tables.vocabulary};
 }
@@ -70,15 +71,15 @@ TEST(GpuBackend, AgreesOnEmbeddingOfManyRows) {
     for (const std::size_t tokens : {1, 255, 256, 3000, 70'000}) {
         SCOPED_TRACE(cat(tokens, " tokens"));
         expect_same_on_gpu([&](GpuOperands& t) { return sums_of(t, 700, 3, {.tokens = tokens}); },
-                           {DType::f32});
+                           {device::DType::f32});
     }
 }
 
 // Multiples of 1/8, whose sums are exact: every row is in its sum once.
 TEST(GpuBackend, AddsEveryRowToItsEntryOnce) {
     for (const std::size_t rows : {15, 16, 17, 31, 32, 33, 48, 100}) {
-        Stream stream = gpu_stream();
-        GpuOperands t = GpuOperands::of_gpu(stream, DType::f32, 1);
+        device::Stream stream = kernels::gpu_stream();
+        GpuOperands t = GpuOperands::of_gpu(stream, device::DType::f32, 1);
         std::vector<double> tokens;
         std::vector<double> gradients;
         std::vector<double> expected{100, 200, 300};
@@ -88,14 +89,14 @@ TEST(GpuBackend, AddsEveryRowToItsEntryOnce) {
             gradients.push_back(static_cast<double>(r + 1) / 8);
             expected[token] += gradients.back();
         }
-        const Tensor indices = t.numbers_of(DType::i32, 1, rows, tokens);
+        const device::Tensor indices = t.numbers_of(device::DType::i32, 1, rows, tokens);
 
-        launch(stream, EmbeddingBackward{.tokens = indices,
-                                         .positions = indices,
-                                         .grad_output = t.numbers(rows, 1, gradients),
-                                         .grad_token_table = t.numbers(3, 1, {100, 200, 300})});
+        launch(stream, kernels::EmbeddingBackward{.tokens = indices,
+                                                  .positions = indices,
+                                                  .grad_output = t.numbers(rows, 1, gradients),
+                                                  .grad_token_table = t.numbers(3, 1, {100, 200, 300})});
 
-        EXPECT_EQ(values(t.results()[2]), expected) << rows << " rows";
+        EXPECT_EQ(kernels::values(t.results()[2]), expected) << rows << " rows";
     }
 }
 

@@ -12,7 +12,9 @@ TEST(GpuBackend, AgreesOnFill) {
         for (const std::size_t columns : {1, 8, 33}) {
             for (const std::size_t rows : {0, 1, 37}) {
                 SCOPED_TRACE(cat(rows, " rows, ", columns, " columns, ", value));
-                expect_same_on_gpu([&](GpuOperands& t) { return Fill{t.unwritten(rows, columns), value}; });
+                expect_same_on_gpu([&](GpuOperands& t) {
+                    return kernels::Fill{t.unwritten(rows, columns), value};
+                });
             }
         }
     }
@@ -23,11 +25,11 @@ TEST(GpuBackend, AgreesOnFillNormal) {
         for (const std::size_t rows : {0, 1, 17}) {
             SCOPED_TRACE(cat(rows, " rows from element ", first));
             expect_same_on_gpu([&](GpuOperands& t) {
-                return FillNormal{.output = t.unwritten(rows, 45),
-                                  .key = key,
-                                  .deviation = 0.5,
-                                  .first_element = first,
-                                  .global_columns = 77};
+                return kernels::FillNormal{.output = t.unwritten(rows, 45),
+                                           .key = key,
+                                           .deviation = 0.5,
+                                           .first_element = first,
+                                           .global_columns = 77};
             });
         }
     }

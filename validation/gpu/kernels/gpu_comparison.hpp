@@ -25,19 +25,19 @@ void for_each_gpu_shape(Test&& test) {
 }
 
 // Relative to the largest element of a tensor.
-inline double gpu_tolerance(DType dtype) {
-    if (dtype == DType::bf16) return 1e-2;
-    return dtype == DType::f32 ? 1e-5 : 1e-12;
+inline double gpu_tolerance(device::DType dtype) {
+    if (dtype == device::DType::bf16) return 1e-2;
+    return dtype == device::DType::f32 ? 1e-5 : 1e-12;
 }
 
 inline void expect_close(GpuOperands& got, GpuOperands& expected, double tolerance) {
-    const std::vector<Tensor> have = got.results();
-    const std::vector<Tensor> want = expected.results();
+    const std::vector<device::Tensor> have = got.results();
+    const std::vector<device::Tensor> want = expected.results();
     ASSERT_EQ(have.size(), want.size());
     for (std::size_t i = 0; i < want.size(); ++i) {
-        const std::vector<double> own = values(have[i]);
-        const std::vector<double> other = values(want[i]);
-        const double allowed = tolerance * largest_magnitude(want[i]);
+        const std::vector<double> own = kernels::values(have[i]);
+        const std::vector<double> other = kernels::values(want[i]);
+        const double allowed = tolerance * kernels::largest_magnitude(want[i]);
         for (std::size_t e = 0; e < other.size(); ++e) {
             const bool is_right = std::abs(own[e] - other[e]) <= allowed;
             const bool is_unwritten = std::isnan(own[e]) && std::isnan(other[e]);
@@ -50,11 +50,11 @@ inline void expect_close(GpuOperands& got, GpuOperands& expected, double toleran
 }
 
 inline void expect_same_bits(GpuOperands& got, GpuOperands& expected) {
-    const std::vector<Tensor> have = got.results();
-    const std::vector<Tensor> want = expected.results();
+    const std::vector<device::Tensor> have = got.results();
+    const std::vector<device::Tensor> want = expected.results();
     for (std::size_t i = 0; i < want.size(); ++i) {
         for (std::size_t r = 0; r < want[i].rows; ++r) {
-            const Tensor row = want[i].row_range(r, 1);
+            const device::Tensor row = want[i].row_range(r, 1);
             ASSERT_EQ(std::memcmp(have[i].row_range(r, 1).data, row.data, row.bytes()), 0)
                 << "operand " << i << ", row " << r << ", depends on the order of threads";
         }
@@ -64,19 +64,20 @@ inline void expect_same_bits(GpuOperands& got, GpuOperands& expected) {
 // `make` makes the operation from operands. It is run by the reference and by the GPU in all three precisions,
 // with gaps between rows and without, and twice with its threads in another order.
 template <class Make>
-void expect_same_on_gpu(Make&& make, const std::vector<DType>& dtypes = {DType::f64, DType::f32, DType::bf16}) {
-    for (const DType dtype : dtypes) {
+void expect_same_on_gpu(Make&& make, const std::vector<device::DType>& dtypes = {
+                                         device::DType::f64, device::DType::f32, device::DType::bf16}) {
+    for (const device::DType dtype : dtypes) {
         GpuOperands expected = GpuOperands::of_reference(dtype);
-        run_reference(make(expected));
+        kernels::run_reference(make(expected));
         for (const std::size_t gap : {0, 8}) {
             SCOPED_TRACE(cat(name_of(dtype), ", gaps of ", gap));
-            Stream stream = gpu_stream();
+            device::Stream stream = kernels::gpu_stream();
             GpuOperands got = GpuOperands::of_gpu(stream, dtype, gap);
-            launch(stream, make(got));
+            kernels::launch(stream, make(got));
             expect_close(got, expected, gpu_tolerance(dtype));
             GpuOperands again = GpuOperands::of_gpu(stream, dtype, gap);
             emulated::shuffle_threads(7 + gap);
-            launch(stream, make(again));
+            kernels::launch(stream, make(again));
             expect_same_bits(again, got);
             emulated::shuffle_threads(0);
             if (testing::Test::HasFailure()) return;

@@ -5,14 +5,15 @@
 namespace trireme {
 namespace {
 
-ImageRows images_of(GpuOperands& t, std::size_t images, std::size_t patches, std::size_t channels) {
+kernels::ImageRows images_of(GpuOperands& t, std::size_t images, std::size_t patches, std::size_t channels) {
     return {.patches = t.random(images * patches, channels),
             .class_token = t.random(1, channels),
             .place_table = t.random(patches + 1, channels),
             .output = t.unwritten(images * (patches + 1), channels)};
 }
 
-ImageRowsBackward gradients_of(GpuOperands& t, std::size_t images, std::size_t patches, std::size_t channels) {
+kernels::ImageRowsBackward gradients_of(GpuOperands& t, std::size_t images, std::size_t patches,
+                                        std::size_t channels) {
     return {.grad_output = t.random(images * (patches + 1), channels),
             .grad_patches = t.unwritten(images * patches, channels),
             .grad_class_token = t.wide_random(1, channels),

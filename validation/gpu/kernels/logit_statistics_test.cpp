@@ -10,10 +10,11 @@ TEST(GpuBackend, AgreesOnLogitStatistics) {
     for (const std::size_t columns : {1, 33, 257}) {
         SCOPED_TRACE(cat(columns, " columns"));
         expect_same_on_gpu([&](GpuOperands& t) {
-            return LogitStatistics{.logits = t.random(6, columns),
-                                   .targets = t.numbers_of(DType::i32, 1, 6, some_targets(6, 2 * columns)),
-                                   .statistics = t.unwritten_of(DType::f64, 6, logit_field::count),
-                                   .first_column = columns / 2};
+            return kernels::LogitStatistics{
+                .logits = t.random(6, columns),
+                .targets = t.numbers_of(device::DType::i32, 1, 6, some_targets(6, 2 * columns)),
+                .statistics = t.unwritten_of(device::DType::f64, 6, kernels::logit_field::count),
+                .first_column = columns / 2};
         });
     }
 }
@@ -23,37 +24,39 @@ TEST(GpuBackend, AgreesOnLogitGradients) {
         for (const double smoothing : {0.0, 0.1}) {
             SCOPED_TRACE(cat(columns, " columns, smoothing ", smoothing));
             expect_same_on_gpu([&](GpuOperands& t) {
-                return LogitGradients{.logits = t.random(6, columns),
-                                      .targets = t.numbers_of(DType::i32, 1, 6, some_targets(6, 2 * columns)),
-                                      .log_sums = t.numbers_of(DType::f64, 1, 6, {2.1, 3, 4.5, 2.2, 2.3, 10}),
-                                      .first_column = columns / 2,
-                                      .columns = 2 * columns,
-                                      .gradient_scale = 3,
-                                      .smoothing = smoothing};
+                return kernels::LogitGradients{
+                    .logits = t.random(6, columns),
+                    .targets = t.numbers_of(device::DType::i32, 1, 6, some_targets(6, 2 * columns)),
+                    .log_sums = t.numbers_of(device::DType::f64, 1, 6, {2.1, 3, 4.5, 2.2, 2.3, 10}),
+                    .first_column = columns / 2,
+                    .columns = 2 * columns,
+                    .gradient_scale = 3,
+                    .smoothing = smoothing};
             });
         }
     }
 }
 
 // All of a row but its gradients, from parts that ranks of these widths have of it.
-MergeLogitStatistics merged(GpuOperands& t, std::size_t rows, const std::vector<std::size_t>& widths,
-                            double smoothing, bool has_choices) {
+kernels::MergeLogitStatistics merged(GpuOperands& t, std::size_t rows, const std::vector<std::size_t>& widths,
+                                     double smoothing, bool has_choices) {
     std::size_t columns = 0;
     for (const std::size_t width : widths) columns += width;
     const std::vector<double> targets = some_targets(rows, columns);
-    const Tensor parts = t.unwritten_of(DType::f64, widths.size() * rows, logit_field::count);
+    const device::Tensor parts =
+        t.unwritten_of(device::DType::f64, widths.size() * rows, kernels::logit_field::count);
     std::size_t begin = 0;
     for (std::size_t rank = 0; rank < widths.size(); begin += widths[rank++]) {
-        t.run(LogitStatistics{.logits = t.random(rows, widths[rank]),
-                              .targets = t.numbers_of(DType::i32, 1, rows, targets),
-                              .statistics = parts.row_range(rank * rows, rows),
-                              .first_column = begin});
+        t.run(kernels::LogitStatistics{.logits = t.random(rows, widths[rank]),
+                                       .targets = t.numbers_of(device::DType::i32, 1, rows, targets),
+                                       .statistics = parts.row_range(rank * rows, rows),
+                                       .first_column = begin});
     }
     return {.parts = parts,
-            .targets = t.numbers_of(DType::i32, 1, rows, targets),
-            .log_sums = t.unwritten_of(DType::f64, 1, rows),
-            .losses = t.unwritten_of(DType::f64, 1, rows),
-            .choices = has_choices ? unchosen(t, 1, rows) : Tensor{},
+            .targets = t.numbers_of(device::DType::i32, 1, rows, targets),
+            .log_sums = t.unwritten_of(device::DType::f64, 1, rows),
+            .losses = t.unwritten_of(device::DType::f64, 1, rows),
+            .choices = has_choices ? unchosen(t, 1, rows) : device::Tensor{},
             .columns = columns,
             .smoothing = smoothing};
 }
@@ -74,43 +77,44 @@ struct Shared {
     std::vector<double> gradients;
 };
 
-Shared solve_on_gpu(DType dtype, std::size_t columns, std::size_t cut, const std::vector<double>& logits,
-                    const std::vector<double>& targets, double smoothing) {
+Shared solve_on_gpu(device::DType dtype, std::size_t columns, std::size_t cut,
+                    const std::vector<double>& logits, const std::vector<double>& targets, double smoothing) {
     const std::size_t rows = targets.size();
-    Stream stream = gpu_stream();
+    device::Stream stream = kernels::gpu_stream();
     GpuOperands t = GpuOperands::of_gpu(stream, dtype, 3);
-    const Tensor whole = t.numbers(rows, columns, logits);
-    const Tensor wanted = t.numbers_of(DType::i32, 1, rows, targets);
-    const Tensor parts = t.unwritten_of(DType::f64, 2 * rows, logit_field::count);
-    const Tensor log_sums = t.unwritten_of(DType::f64, 1, rows);
-    const Tensor losses = t.unwritten_of(DType::f64, 1, rows);
-    const Tensor choices = unchosen(t, 1, rows);
+    const device::Tensor whole = t.numbers(rows, columns, logits);
+    const device::Tensor wanted = t.numbers_of(device::DType::i32, 1, rows, targets);
+    const device::Tensor parts = t.unwritten_of(device::DType::f64, 2 * rows, kernels::logit_field::count);
+    const device::Tensor log_sums = t.unwritten_of(device::DType::f64, 1, rows);
+    const device::Tensor losses = t.unwritten_of(device::DType::f64, 1, rows);
+    const device::Tensor choices = unchosen(t, 1, rows);
     const auto own = [&](std::size_t rank) {
         return rank == 0 ? whole.column_range(0, cut) : whole.column_range(cut, columns - cut);
     };
     for (const std::size_t rank : {0, 1}) {
-        launch(stream, LogitStatistics{own(rank), wanted, parts.row_range(rank * rows, rows), rank * cut});
+        launch(stream,
+               kernels::LogitStatistics{own(rank), wanted, parts.row_range(rank * rows, rows), rank * cut});
     }
-    launch(stream, MergeLogitStatistics{parts, wanted, log_sums, losses, choices, columns, smoothing});
+    launch(stream, kernels::MergeLogitStatistics{parts, wanted, log_sums, losses, choices, columns, smoothing});
     for (const std::size_t rank : {0, 1}) {
-        launch(stream, LogitGradients{own(rank), wanted, log_sums, rank * cut, columns, 3, smoothing});
+        launch(stream, kernels::LogitGradients{own(rank), wanted, log_sums, rank * cut, columns, 3, smoothing});
     }
-    const std::vector<Tensor> results = t.results();
+    const std::vector<device::Tensor> results = t.results();
     EXPECT_TRUE(t.has_clean_gaps());
-    return {values(results[4]), values(results[5]), values(results[0])};
+    return {kernels::values(results[4]), kernels::values(results[5]), kernels::values(results[0])};
 }
 
 Shared solve_whole(std::size_t columns, const std::vector<double>& logits, const std::vector<double>& targets,
                    double smoothing) {
-    GpuOperands t = GpuOperands::of_reference(DType::f64);
-    const CrossEntropy op{.logits = t.numbers(targets.size(), columns, logits),
-                          .targets = t.numbers_of(DType::i32, 1, targets.size(), targets),
-                          .losses = t.unwritten_of(DType::f64, 1, targets.size()),
-                          .choices = unchosen(t, 1, targets.size()),
-                          .gradient_scale = 3,
-                          .smoothing = smoothing};
+    GpuOperands t = GpuOperands::of_reference(device::DType::f64);
+    const kernels::CrossEntropy op{.logits = t.numbers(targets.size(), columns, logits),
+                                   .targets = t.numbers_of(device::DType::i32, 1, targets.size(), targets),
+                                   .losses = t.unwritten_of(device::DType::f64, 1, targets.size()),
+                                   .choices = unchosen(t, 1, targets.size()),
+                                   .gradient_scale = 3,
+                                   .smoothing = smoothing};
     run_reference(op);
-    return {values(op.losses), values(op.choices), values(op.logits)};
+    return {kernels::values(op.losses), kernels::values(op.choices), kernels::values(op.logits)};
 }
 
 void expect_near(const std::vector<double>& got, const std::vector<double>& expected, double tolerance) {
@@ -131,13 +135,13 @@ TEST(GpuBackend, KeepsTheProbabilitiesOfLargeLogitsOfASharedVocabulary) {
         logits.push_back(offset + static_cast<double>(i * 37 % 101) / 512);
     }
     const std::vector<double> targets = some_targets(6, columns);
-    for (const DType dtype : {DType::f64, DType::f32}) {
+    for (const device::DType dtype : {device::DType::f64, device::DType::f32}) {
         for (const double smoothing : {0.0, 0.1}) {
             const Shared expected = solve_whole(columns, logits, targets, smoothing);
 
             const Shared got = solve_on_gpu(dtype, columns, 4, logits, targets, smoothing);
 
-            const double tolerance = dtype == DType::f64 ? 1e-11 : gpu_tolerance(dtype);
+            const double tolerance = dtype == device::DType::f64 ? 1e-11 : gpu_tolerance(dtype);
             expect_near(got.losses, expected.losses, tolerance);
             expect_near(got.gradients, expected.gradients, tolerance);
             EXPECT_EQ(got.choices, expected.choices);
@@ -147,9 +151,10 @@ TEST(GpuBackend, KeepsTheProbabilitiesOfLargeLogitsOfASharedVocabulary) {
 
 TEST(GpuBackend, ChoosesTheFirstOfEqualLogitsWhoeverHasThem) {
     const std::vector<double> logits{1, 3, 3, 2, 3, 1, 2, 3, 0, 0, 0, 0, 1, 2, 3, 4, -7, -8, -5, -5};
-    for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+    for (const device::DType dtype : {device::DType::f64, device::DType::f32, device::DType::bf16}) {
         for (const std::size_t cut : {1, 2, 3}) {
-            const Shared got = solve_on_gpu(dtype, 4, cut, logits, {0, 1, no_target, no_target, 3}, 0);
+            const Shared got =
+                solve_on_gpu(dtype, 4, cut, logits, {0, 1, kernels::no_target, kernels::no_target, 3}, 0);
 
             EXPECT_EQ(got.choices, (std::vector<double>{1, 0, 0, 3, 2}));
         }
@@ -158,9 +163,11 @@ TEST(GpuBackend, ChoosesTheFirstOfEqualLogitsWhoeverHasThem) {
 
 // -infinity is no logit of a model, but the whole vocabulary does not notice it either.
 TEST(GpuBackend, CountsNothingForAPartWithoutAnyLogit) {
-    for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
-        const Shared got = solve_on_gpu(dtype, 4, 2, {-infinity, -infinity, 2, 2, 1, 1, -infinity, -infinity},
-                                        {2, no_target}, 0);
+    for (const device::DType dtype : {device::DType::f64, device::DType::f32, device::DType::bf16}) {
+        const Shared got = solve_on_gpu(
+            dtype, 4, 2,
+            {-kernels::infinity, -kernels::infinity, 2, 2, 1, 1, -kernels::infinity, -kernels::infinity},
+            {2, kernels::no_target}, 0);
 
         EXPECT_NEAR(got.losses[0], std::log(2.0), 1e-7);
         EXPECT_EQ(got.choices, (std::vector<double>{2, 0}));
@@ -169,7 +176,9 @@ TEST(GpuBackend, CountsNothingForAPartWithoutAnyLogit) {
 }
 
 TEST(GpuBackend, ShowsANaNInTheLossWhoeverHasIt) {
-    const Shared got = solve_on_gpu(DType::f32, 4, 2, {1, 2, nan, 3, nan, nan, nan, nan}, {0, 1}, 0);
+    const Shared got = solve_on_gpu(
+        device::DType::f32, 4, 2,
+        {1, 2, kernels::nan, 3, kernels::nan, kernels::nan, kernels::nan, kernels::nan}, {0, 1}, 0);
 
     EXPECT_TRUE(std::isnan(got.losses[0]));
     EXPECT_TRUE(std::isnan(got.losses[1]));

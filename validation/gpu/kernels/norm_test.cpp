@@ -5,13 +5,13 @@
 namespace trireme {
 namespace {
 
-LayerNorm norm_of(GpuOperands& t, std::size_t rows, std::size_t channels) {
+kernels::LayerNorm norm_of(GpuOperands& t, std::size_t rows, std::size_t channels) {
     return {t.random(rows, channels),    t.random(1, channels),     t.random(1, channels),
             t.unwritten(rows, channels), t.wide_unwritten(1, rows), t.wide_unwritten(1, rows)};
 }
 
-LayerNorm finished_norm(GpuOperands& t, std::size_t rows, std::size_t channels) {
-    const LayerNorm norm = norm_of(t, rows, channels);
+kernels::LayerNorm finished_norm(GpuOperands& t, std::size_t rows, std::size_t channels) {
+    const kernels::LayerNorm norm = norm_of(t, rows, channels);
     t.run(norm);
     return norm;
 }
@@ -27,14 +27,15 @@ TEST(GpuBackend, AgreesOnLayerNormBackwardInput) {
         if (channels == 1) return;  // the gradient is 0 but for rounding, times an inv_std of 316
         for (const bool has_residual : {true, false}) {
             expect_same_on_gpu([&](GpuOperands& t) {
-                const LayerNorm norm = finished_norm(t, rows, channels);
-                return LayerNormBackwardInput{.input = norm.input,
-                                              .gain = norm.gain,
-                                              .mean = norm.mean,
-                                              .inv_std = norm.inv_std,
-                                              .grad_output = t.random(rows, channels),
-                                              .residual = has_residual ? t.random(rows, channels) : Tensor{},
-                                              .grad_input = t.unwritten(rows, channels)};
+                const kernels::LayerNorm norm = finished_norm(t, rows, channels);
+                return kernels::LayerNormBackwardInput{
+                    .input = norm.input,
+                    .gain = norm.gain,
+                    .mean = norm.mean,
+                    .inv_std = norm.inv_std,
+                    .grad_output = t.random(rows, channels),
+                    .residual = has_residual ? t.random(rows, channels) : device::Tensor{},
+                    .grad_input = t.unwritten(rows, channels)};
             });
         }
     });
@@ -43,35 +44,36 @@ TEST(GpuBackend, AgreesOnLayerNormBackwardInput) {
 TEST(GpuBackend, AgreesOnLayerNormBackwardWeight) {
     for_each_gpu_shape([](std::size_t rows, std::size_t channels) {
         expect_same_on_gpu([&](GpuOperands& t) {
-            const LayerNorm norm = finished_norm(t, rows, channels);
-            return LayerNormBackwardWeight{norm.input,
-                                           norm.mean,
-                                           norm.inv_std,
-                                           t.random(rows, channels),
-                                           t.wide_random(1, channels),
-                                           t.wide_random(1, channels)};
+            const kernels::LayerNorm norm = finished_norm(t, rows, channels);
+            return kernels::LayerNormBackwardWeight{norm.input,
+                                                    norm.mean,
+                                                    norm.inv_std,
+                                                    t.random(rows, channels),
+                                                    t.wide_random(1, channels),
+                                                    t.wide_random(1, channels)};
         });
     });
 }
 
-RmsNorm rms_norm_of(GpuOperands& t, std::size_t rows, std::size_t channels) {
+kernels::RmsNorm rms_norm_of(GpuOperands& t, std::size_t rows, std::size_t channels) {
     return {t.random(rows, channels), t.random(1, channels), t.unwritten(rows, channels),
             t.wide_unwritten(1, rows)};
 }
 
-RmsNorm finished_rms_norm(GpuOperands& t, std::size_t rows, std::size_t channels) {
-    const RmsNorm norm = rms_norm_of(t, rows, channels);
+kernels::RmsNorm finished_rms_norm(GpuOperands& t, std::size_t rows, std::size_t channels) {
+    const kernels::RmsNorm norm = rms_norm_of(t, rows, channels);
     t.run(norm);
     return norm;
 }
 
-RmsNormBackwardInput backward_of(GpuOperands& t, std::size_t rows, std::size_t channels, bool has_residual) {
-    const RmsNorm norm = finished_rms_norm(t, rows, channels);
+kernels::RmsNormBackwardInput backward_of(GpuOperands& t, std::size_t rows, std::size_t channels,
+                                          bool has_residual) {
+    const kernels::RmsNorm norm = finished_rms_norm(t, rows, channels);
     return {.input = norm.input,
             .gain = norm.gain,
             .inv_rms = norm.inv_rms,
             .grad_output = t.random(rows, channels),
-            .residual = has_residual ? t.random(rows, channels) : Tensor{},
+            .residual = has_residual ? t.random(rows, channels) : device::Tensor{},
             .grad_input = t.unwritten(rows, channels)};
 }
 
@@ -92,24 +94,25 @@ TEST(GpuBackend, AgreesOnRmsNormBackwardInput) {
 TEST(GpuBackend, AgreesOnRmsNormBackwardWeight) {
     for_each_gpu_shape([](std::size_t rows, std::size_t channels) {
         expect_same_on_gpu([&](GpuOperands& t) {
-            const RmsNorm norm = finished_rms_norm(t, rows, channels);
-            return RmsNormBackwardWeight{norm.input, norm.inv_rms, t.random(rows, channels),
-                                         t.wide_random(1, channels)};
+            const kernels::RmsNorm norm = finished_rms_norm(t, rows, channels);
+            return kernels::RmsNormBackwardWeight{norm.input, norm.inv_rms, t.random(rows, channels),
+                                                  t.wide_random(1, channels)};
         });
     });
 }
 
 // What a norm reads, made along with it; `rate` is of dropout.
-ResidualAdd sum_of(GpuOperands& t, std::size_t rows, std::size_t channels, double rate, bool has_residual) {
-    ResidualAdd sum{.residual = has_residual ? t.random(rows, channels) : Tensor{},
-                    .input = t.random(rows, channels),
-                    .output = t.unwritten(rows, channels)};
+kernels::ResidualAdd sum_of(GpuOperands& t, std::size_t rows, std::size_t channels, double rate,
+                            bool has_residual) {
+    kernels::ResidualAdd sum{.residual = has_residual ? t.random(rows, channels) : device::Tensor{},
+                             .input = t.random(rows, channels),
+                             .output = t.unwritten(rows, channels)};
     if (rate > 0) sum.dropout = dropout_of(t, rows, rate, 0);
     return sum;
 }
 
 template <class NormOp>
-NormOp with_sum(NormOp norm, const ResidualAdd& sum) {
+NormOp with_sum(NormOp norm, const kernels::ResidualAdd& sum) {
     norm.input = sum.output;
     norm.sum = sum;
     return norm;
@@ -141,15 +144,15 @@ TEST(GpuBackend, AgreesOnNormsOfSumsThatTheyMake) {
 // So that what is computed again, which may be apart, is what was computed.
 TEST(GpuBackend, NormsOfSumsThatTheyMakeAreThoseOfSums) {
     for_each_sum([](std::size_t channels, double rate, bool has_residual) {
-        for (const DType dtype : {DType::f32, DType::bf16}) {
-            Stream stream = gpu_stream();
+        for (const device::DType dtype : {device::DType::f32, device::DType::bf16}) {
+            device::Stream stream = kernels::gpu_stream();
             GpuOperands joined = GpuOperands::of_gpu(stream, dtype, 0);
             GpuOperands apart = GpuOperands::of_gpu(stream, dtype, 0);
             const auto make = [&](GpuOperands& t) {
                 return with_sum(norm_of(t, 5, channels), sum_of(t, 5, channels, rate, has_residual));
             };
             launch(stream, make(joined));
-            LayerNorm norm = make(apart);
+            kernels::LayerNorm norm = make(apart);
             launch(stream, norm.sum);
             norm.sum = {};
             launch(stream, norm);
@@ -161,7 +164,7 @@ TEST(GpuBackend, NormsOfSumsThatTheyMakeAreThoseOfSums) {
 TEST(GpuBackend, MayReplaceTheResidualOfANorm) {
     for (const std::size_t channels : {40, 257}) {
         expect_same_on_gpu([&](GpuOperands& t) {
-            RmsNormBackwardInput op = backward_of(t, 5, channels, false);
+            kernels::RmsNormBackwardInput op = backward_of(t, 5, channels, false);
             op.grad_input = t.random(5, channels);
             op.residual = op.grad_input;
             return op;
@@ -184,13 +187,13 @@ TEST(GpuBackend, AgreesOnNormSumsOfManyRows) {
     for (const std::size_t channels : {3, 264}) {
         SCOPED_TRACE(channels);
         expect_same_on_gpu([&](GpuOperands& t) {
-            const LayerNorm norm = finished_norm(t, 150, channels);
-            return LayerNormBackwardWeight{norm.input,
-                                           norm.mean,
-                                           norm.inv_std,
-                                           t.random(150, channels),
-                                           t.wide_random(1, channels),
-                                           t.wide_random(1, channels)};
+            const kernels::LayerNorm norm = finished_norm(t, 150, channels);
+            return kernels::LayerNormBackwardWeight{norm.input,
+                                                    norm.mean,
+                                                    norm.inv_std,
+                                                    t.random(150, channels),
+                                                    t.wide_random(1, channels),
+                                                    t.wide_random(1, channels)};
         });
     }
 }
@@ -202,11 +205,11 @@ TEST(GpuBackend, NormalisesRowsOfEveryMagnitude) {
         std::vector<double> row(100);
         for (std::size_t c = 0; c < row.size(); ++c) row[c] = c % 2 == 0 ? magnitude : -magnitude;
         expect_same_on_gpu([&](GpuOperands& t) {
-            return RmsNorm{.input = t.numbers(1, 100, row),
-                           .gain = t.random(1, 100),
-                           .output = t.unwritten(1, 100),
-                           .inv_rms = t.wide_unwritten(1, 1),
-                           .epsilon = 0};
+            return kernels::RmsNorm{.input = t.numbers(1, 100, row),
+                                    .gain = t.random(1, 100),
+                                    .output = t.unwritten(1, 100),
+                                    .inv_rms = t.wide_unwritten(1, 1),
+                                    .epsilon = 0};
         });
     }
 }
@@ -214,13 +217,14 @@ TEST(GpuBackend, NormalisesRowsOfEveryMagnitude) {
 TEST(GpuBackend, KeepsANanWithinItsRowOfANorm) {
     std::vector<double> numbers(3 * 40, 1.5);
     numbers[40 + 20] = std::numeric_limits<double>::quiet_NaN();
-    Stream stream = gpu_stream();
-    GpuOperands t = GpuOperands::of_gpu(stream, DType::f32, 0);
-    const RmsNorm op{t.numbers(3, 40, numbers), t.random(1, 40), t.unwritten(3, 40), t.unwritten(1, 3)};
+    device::Stream stream = kernels::gpu_stream();
+    GpuOperands t = GpuOperands::of_gpu(stream, device::DType::f32, 0);
+    const kernels::RmsNorm op{t.numbers(3, 40, numbers), t.random(1, 40), t.unwritten(3, 40),
+                              t.unwritten(1, 3)};
 
     launch(stream, op);
 
-    const std::vector<double> output = values(t.results()[2]);
+    const std::vector<double> output = kernels::values(t.results()[2]);
     for (std::size_t i = 0; i < output.size(); ++i) EXPECT_EQ(std::isnan(output[i]), i / 40 == 1) << i;
 }
 
@@ -228,8 +232,8 @@ TEST(GpuBackend, NormalisesNoRowsToNone) {
     expect_same_on_gpu([](GpuOperands& t) { return norm_of(t, 0, 40); });
     expect_same_on_gpu([](GpuOperands& t) { return backward_of(t, 0, 40, false); });
     expect_same_on_gpu([](GpuOperands& t) {
-        const RmsNorm norm = rms_norm_of(t, 0, 40);
-        return RmsNormBackwardWeight{norm.input, norm.inv_rms, t.random(0, 40), t.wide_random(1, 40)};
+        const kernels::RmsNorm norm = rms_norm_of(t, 0, 40);
+        return kernels::RmsNormBackwardWeight{norm.input, norm.inv_rms, t.random(0, 40), t.wide_random(1, 40)};
     });
 }
 

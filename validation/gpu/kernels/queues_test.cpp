@@ -17,16 +17,16 @@ protected:
         first_.wait();
         *pinned_ = 0;
     }
-    void TearDown() override { give_back_pinned_memory(reinterpret_cast<std::byte*>(pinned_)); }
+    void TearDown() override { device::give_back_pinned_memory(reinterpret_cast<std::byte*>(pinned_)); }
 
-    std::int64_t* pinned_ = reinterpret_cast<std::int64_t*>(take_pinned_memory(sizeof(std::int64_t)));
-    Buffer source_{sizeof(std::int64_t), Place::gpu};
-    Buffer target_{sizeof(std::int64_t), Place::gpu};
-    GpuQueue first_, second_;
+    std::int64_t* pinned_ = reinterpret_cast<std::int64_t*>(device::take_pinned_memory(sizeof(std::int64_t)));
+    device::Buffer source_{sizeof(std::int64_t), device::Place::gpu};
+    device::Buffer target_{sizeof(std::int64_t), device::Place::gpu};
+    device::GpuQueue first_, second_;
 };
 
 TEST_F(Queues, DoWhatIsBehindAWaitAfterWhatIsWaitedFor) {
-    GpuMoment copied;
+    device::GpuMoment copied;
     first_.copy(target_.data(), source_.data(), source_.bytes());
     first_.mark(copied);
     second_.wait_for(copied);
@@ -38,7 +38,7 @@ TEST_F(Queues, DoWhatIsBehindAWaitAfterWhatIsWaitedFor) {
 }
 
 TEST_F(Queues, DoWhatIsBehindAWaitOfAnEarlierQueueToo) {
-    GpuMoment copied;
+    device::GpuMoment copied;
     second_.copy(target_.data(), source_.data(), source_.bytes());
     second_.mark(copied);
     first_.wait_for(copied);
@@ -51,12 +51,12 @@ TEST_F(Queues, DoWhatIsBehindAWaitOfAnEarlierQueueToo) {
 
 // A mark that is set again later does not hold up who waited for the one before.
 TEST_F(Queues, WaitForTheMarkThatAMomentHasThen) {
-    GpuMoment copied;
+    device::GpuMoment copied;
     first_.copy(target_.data(), source_.data(), source_.bytes());
     first_.mark(copied);
     second_.wait_for(copied);
     second_.copy(pinned_, target_.data(), target_.bytes());
-    GpuMoment read;
+    device::GpuMoment read;
     second_.mark(read);
     first_.wait_for(read);
     first_.mark(copied);
@@ -67,7 +67,7 @@ TEST_F(Queues, WaitForTheMarkThatAMomentHasThen) {
 }
 
 TEST_F(Queues, ThatAreAloneAreWaitedForByWhoAsks) {
-    GpuQueue alone = GpuQueue::alone();
+    device::GpuQueue alone = device::GpuQueue::alone();
     alone.copy(pinned_, source_.data(), source_.bytes());
 
     alone.wait();

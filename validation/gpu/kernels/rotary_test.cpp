@@ -21,8 +21,9 @@ TEST(GpuBackend, AgreesOnRotary) {
                 for (const bool is_backward : {false, true}) {
                     SCOPED_TRACE(cat(rows, " rows, ", heads, " heads, half of each ", half));
                     expect_same_on_gpu([&](GpuOperands& t) {
-                        return Rotary{t.random(rows, 2 * heads * half), t.indices(DType::i32, rows, 4096),
-                                      frequencies, is_backward};
+                        return kernels::Rotary{t.random(rows, 2 * heads * half),
+                                               t.indices(device::DType::i32, rows, 4096), frequencies,
+                                               is_backward};
                     });
                 }
             }
@@ -35,8 +36,9 @@ TEST(GpuBackend, AgreesOnRotaryOfColumnRanges) {
     for (const std::size_t half : {3, 8}) {
         const std::vector<double> frequencies = frequencies_of(half);
         expect_same_on_gpu([&](GpuOperands& t) {
-            const Tensor all = t.random(5, 10 * half);
-            return Rotary{all.column_range(4 * half, 6 * half), t.indices(DType::i32, 5, 64), frequencies};
+            const device::Tensor all = t.random(5, 10 * half);
+            return kernels::Rotary{all.column_range(4 * half, 6 * half), t.indices(device::DType::i32, 5, 64),
+                                   frequencies};
         });
     }
 }
@@ -46,7 +48,7 @@ TEST(GpuBackend, AgreesOnRotaryOfLargeHeads) {
     for (const std::size_t half : {520, 515}) {
         const std::vector<double> frequencies = frequencies_of(half);
         expect_same_on_gpu([&](GpuOperands& t) {
-            return Rotary{t.random(5, 2 * half), t.indices(DType::i32, 5, 64), frequencies};
+            return kernels::Rotary{t.random(5, 2 * half), t.indices(device::DType::i32, 5, 64), frequencies};
         });
     }
 }
@@ -56,18 +58,18 @@ TEST(GpuBackend, TurnsRowsFarOutByTheSameAngle) {
     const std::vector<double> frequencies = frequencies_of(33, 50);
     const std::vector<double> positions{0, 1, -1, 1 << 20, 1000003, 355 << 12, 2147483647, -2147483648.0};
     expect_same_on_gpu([&](GpuOperands& t) {
-        return Rotary{t.random(positions.size(), 66), t.numbers_of(DType::i32, 1, positions.size(), positions),
-                      frequencies};
+        return kernels::Rotary{t.random(positions.size(), 66),
+                               t.numbers_of(device::DType::i32, 1, positions.size(), positions), frequencies};
     });
 }
 
 TEST(GpuBackend, TurnsNoRowsAndNoHeads) {
     const std::vector<double> frequencies = frequencies_of(4);
     expect_same_on_gpu([&](GpuOperands& t) {
-        return Rotary{t.random(0, 16), t.indices(DType::i32, 0, 9), frequencies};
+        return kernels::Rotary{t.random(0, 16), t.indices(device::DType::i32, 0, 9), frequencies};
     });
     expect_same_on_gpu([&](GpuOperands& t) {
-        return Rotary{t.random(3, 0), t.indices(DType::i32, 3, 9), frequencies};
+        return kernels::Rotary{t.random(3, 0), t.indices(device::DType::i32, 3, 9), frequencies};
     });
 }
 

@@ -9,20 +9,20 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-GatherRows some_rows(GpuOperands& t, std::size_t count, std::size_t channels) {
+kernels::GatherRows some_rows(GpuOperands& t, std::size_t count, std::size_t channels) {
     return {.input = t.random(40, channels),
-            .rows = t.indices(DType::i32, count, 40),
+            .rows = t.indices(device::DType::i32, count, 40),
             .output = t.unwritten(count, channels)};
 }
 
 // Every third row, from the last on.
-ScatterRows spread_rows(GpuOperands& t, std::size_t count, std::size_t channels, Unnamed unnamed,
-                        bool accumulate) {
+kernels::ScatterRows spread_rows(GpuOperands& t, std::size_t count, std::size_t channels,
+                                 kernels::Unnamed unnamed, bool accumulate) {
     Numbers rows;
     for (std::size_t i = 0; i < count; ++i) rows.push_back(static_cast<double>(3 * (count - 1 - i)));
-    const bool reads_all = accumulate || unnamed == Unnamed::stay;
+    const bool reads_all = accumulate || unnamed == kernels::Unnamed::stay;
     return {.input = t.random(count, channels),
-            .rows = t.numbers_of(DType::i32, 1, count, rows),
+            .rows = t.numbers_of(device::DType::i32, 1, count, rows),
             .output = reads_all ? t.random(3 * count, channels) : t.unwritten(3 * count, channels),
             .unnamed = unnamed,
             .accumulate = accumulate};
@@ -37,7 +37,8 @@ TEST(GpuBackend, AgreesOnGatherRows) {
 TEST(GpuBackend, AgreesOnScatterRows) {
     constexpr std::array<std::array<std::size_t, 2>, 4> shapes{{{1, 1}, {7, 6}, {3, 64}, {2, 257}}};
     for (const auto& [rows, channels] : shapes) {
-        for (const Unnamed unnamed : {Unnamed::stay, Unnamed::zero, Unnamed::mean}) {
+        for (const kernels::Unnamed unnamed :
+             {kernels::Unnamed::stay, kernels::Unnamed::zero, kernels::Unnamed::mean}) {
             for (const bool accumulate : {false, true}) {
                 SCOPED_TRACE(cat("unnamed ", static_cast<int>(unnamed), ", accumulate ", accumulate));
                 expect_same_on_gpu([&, rows = rows, channels = channels](GpuOperands& t) {
@@ -50,25 +51,25 @@ TEST(GpuBackend, AgreesOnScatterRows) {
 
 // More rows than one thread sums alone.
 TEST(GpuBackend, AgreesOnTheMeanOfManyRows) {
-    expect_same_on_gpu([](GpuOperands& t) { return spread_rows(t, 300, 6, Unnamed::mean, false); });
+    expect_same_on_gpu([](GpuOperands& t) { return spread_rows(t, 300, 6, kernels::Unnamed::mean, false); });
 }
 
 TEST(GpuBackend, CopiesBetweenAllTypes) {
-    constexpr std::array all{DType::f32, DType::f64, DType::bf16};
-    for (const DType from : all) {
-        for (const DType to : all) {
+    constexpr std::array all{device::DType::f32, device::DType::f64, device::DType::bf16};
+    for (const device::DType from : all) {
+        for (const device::DType to : all) {
             for (const auto& [rows, columns, gap] : {std::array{1, 1, 0}, {5, 6, 3}, {5, 64, 0}, {3, 64, 8}}) {
                 SCOPED_TRACE(cat(name_of(from), " to ", name_of(to), ", ", rows, " x ", columns));
-                Stream stream = gpu_stream();
+                device::Stream stream = kernels::gpu_stream();
                 GpuOperands t = GpuOperands::of_gpu(stream, from, static_cast<std::size_t>(gap));
                 const auto height = static_cast<std::size_t>(rows);
                 const auto width = static_cast<std::size_t>(columns);
-                launch(stream, Copy{t.random(height, width), t.unwritten_of(to, height, width)});
+                launch(stream, kernels::Copy{t.random(height, width), t.unwritten_of(to, height, width)});
 
-                const std::vector<Tensor> results = t.results();
-                Operands expected;
-                EXPECT_EQ(values(results[1]),
-                          values(expected.numbers_of(to, height, width, values(results[0]))));
+                const std::vector<device::Tensor> results = t.results();
+                kernels::Operands expected;
+                EXPECT_EQ(kernels::values(results[1]),
+                          kernels::values(expected.numbers_of(to, height, width, kernels::values(results[0]))));
                 EXPECT_TRUE(t.has_clean_gaps());
             }
         }
@@ -76,29 +77,30 @@ TEST(GpuBackend, CopiesBetweenAllTypes) {
 }
 
 TEST(GpuBackend, MovesNoRowsWhereNoneIsNamed) {
-    Stream stream = gpu_stream();
-    GpuOperands t = GpuOperands::of_gpu(stream, DType::f32, 0);
-    const Tensor none = t.numbers_of(DType::i32, 1, 0, {});
-    const Tensor table = t.numbers(2, 2, {1, 2, 3, 4});
-    const Tensor cleared = t.unwritten(2, 2);
+    device::Stream stream = kernels::gpu_stream();
+    GpuOperands t = GpuOperands::of_gpu(stream, device::DType::f32, 0);
+    const device::Tensor none = t.numbers_of(device::DType::i32, 1, 0, {});
+    const device::Tensor table = t.numbers(2, 2, {1, 2, 3, 4});
+    const device::Tensor cleared = t.unwritten(2, 2);
 
-    launch(stream, GatherRows{.input = table, .rows = none, .output = t.unwritten(0, 2)});
-    launch(stream, ScatterRows{.input = t.random(0, 2), .rows = none, .output = table});
+    launch(stream, kernels::GatherRows{.input = table, .rows = none, .output = t.unwritten(0, 2)});
+    launch(stream, kernels::ScatterRows{.input = t.random(0, 2), .rows = none, .output = table});
     launch(stream,
-           ScatterRows{.input = t.random(0, 2), .rows = none, .output = cleared, .unnamed = Unnamed::zero});
-    launch(stream, Copy{t.random(0, 2), t.unwritten(0, 2)});
+           kernels::ScatterRows{
+               .input = t.random(0, 2), .rows = none, .output = cleared, .unnamed = kernels::Unnamed::zero});
+    launch(stream, kernels::Copy{t.random(0, 2), t.unwritten(0, 2)});
 
-    EXPECT_EQ(values(t.results()[1]), (Numbers{1, 2, 3, 4}));
-    EXPECT_EQ(values(t.results()[2]), (Numbers{0, 0, 0, 0}));
+    EXPECT_EQ(kernels::values(t.results()[1]), (Numbers{1, 2, 3, 4}));
+    EXPECT_EQ(kernels::values(t.results()[2]), (Numbers{0, 0, 0, 0}));
 }
 
 TEST(GpuBackend, ExchangesRowsWithTheMachine) {
-    Stream stream = gpu_stream();
-    GpuOperands t = GpuOperands::of_gpu(stream, DType::f32, 3);
-    const Tensor a = t.numbers(2, 2, {1, 2, 3, 4});
-    const Tensor b = t.unwritten(2, 2);
+    device::Stream stream = kernels::gpu_stream();
+    GpuOperands t = GpuOperands::of_gpu(stream, device::DType::f32, 3);
+    const device::Tensor a = t.numbers(2, 2, {1, 2, 3, 4});
+    const device::Tensor b = t.unwritten(2, 2);
     std::array<float, 5> memory{};
-    const Tensor here{memory.data(), DType::f32, 2, 2, 3};
+    const device::Tensor here{memory.data(), device::DType::f32, 2, 2, 3};
 
     copy_rows(a, here);
     EXPECT_EQ(memory, (std::array<float, 5>{1, 2, 0, 3, 4}));
@@ -106,25 +108,25 @@ TEST(GpuBackend, ExchangesRowsWithTheMachine) {
     copy_rows(here, a);
     copy_rows(a, b);
 
-    EXPECT_EQ(values(t.results()[1]), (Numbers{1, 2, 3, 5}));
+    EXPECT_EQ(kernels::values(t.results()[1]), (Numbers{1, 2, 3, 5}));
     EXPECT_TRUE(t.has_clean_gaps());
 }
 
 TEST(GpuBackend, ReadsWhatTheStreamHasWritten) {
-    for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64, device::DType::bf16}) {
         for (const std::size_t gap : {0, 3}) {
             SCOPED_TRACE(cat(name_of(dtype), ", gaps of ", gap));
-            Stream stream = gpu_stream();
+            device::Stream stream = kernels::gpu_stream();
             GpuOperands t = GpuOperands::of_gpu(stream, dtype, gap);
-            const Copy copy{t.numbers(2, 3, {1, -2, 3, 0.5, 5, -6}), t.unwritten(2, 3)};
-            const Tensor sums = t.numbers_of(DType::f64, 1, 3, {1, 0.25, -4});
-            const Tensor numbers = t.numbers_of(DType::i32, 2, 2, {1, -2, 3, 4});
+            const kernels::Copy copy{t.numbers(2, 3, {1, -2, 3, 0.5, 5, -6}), t.unwritten(2, 3)};
+            const device::Tensor sums = t.numbers_of(device::DType::f64, 1, 3, {1, 0.25, -4});
+            const device::Tensor numbers = t.numbers_of(device::DType::i32, 2, 2, {1, -2, 3, 4});
 
             launch(stream, copy);
 
-            EXPECT_EQ(read_values(stream, copy.output), (Numbers{1, -2, 3, 0.5, 5, -6}));
-            EXPECT_EQ(read_sum(stream, sums), -2.75);
-            EXPECT_EQ(read_numbers(stream, numbers), (std::vector<std::int32_t>{1, -2, 3, 4}));
+            EXPECT_EQ(kernels::read_values(stream, copy.output), (Numbers{1, -2, 3, 0.5, 5, -6}));
+            EXPECT_EQ(kernels::read_sum(stream, sums), -2.75);
+            EXPECT_EQ(kernels::read_numbers(stream, numbers), (std::vector<std::int32_t>{1, -2, 3, 4}));
         }
     }
 }

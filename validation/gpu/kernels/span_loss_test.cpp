@@ -8,11 +8,11 @@
 namespace trireme {
 namespace {
 
-using Segments = std::vector<Segment>;
+using Segments = std::vector<kernels::Segment>;
 
 // First and last rows, or begins and ends, of as many segments as there are pairs.
-Tensor pairs_of(GpuOperands& t, const std::vector<double>& content) {
-    return t.numbers_of(DType::i32, content.size() / 2, 2, content);
+device::Tensor pairs_of(GpuOperands& t, const std::vector<double>& content) {
+    return t.numbers_of(device::DType::i32, content.size() / 2, 2, content);
 }
 
 TEST(GpuBackend, AgreesOnSpanLoss) {
@@ -20,38 +20,39 @@ TEST(GpuBackend, AgreesOnSpanLoss) {
     for (const double scale : {0.0, 3.0}) {
         SCOPED_TRACE(cat("scale ", scale));
         expect_same_on_gpu([&](GpuOperands& t) {
-            return SpanLoss{.logits = t.random(410, 2),
-                            .segments = segments,
-                            .answers = pairs_of(t, {7, 59, 0, 32, no_target, 0, 0, 0, 299, 1, no_target, 0}),
-                            .losses = t.unwritten_of(DType::f64, 1, segments.size()),
-                            .gradient_scale = scale};
+            return kernels::SpanLoss{.logits = t.random(410, 2),
+                                     .segments = segments,
+                                     .answers = pairs_of(t, {7, 59, 0, 32, kernels::no_target, 0, 0, 0, 299, 1,
+                                                             kernels::no_target, 0}),
+                                     .losses = t.unwritten_of(device::DType::f64, 1, segments.size()),
+                                     .gradient_scale = scale};
         });
     }
 }
 
 TEST(GpuBackend, AgreesOnSpanLossOfNoSegments) {
     expect_same_on_gpu([](GpuOperands& t) {
-        return SpanLoss{.logits = t.random(3, 2),
-                        .segments = {},
-                        .answers = t.numbers_of(DType::i32, 0, 2, {}),
-                        .losses = t.unwritten_of(DType::f64, 1, 0),
-                        .gradient_scale = 2};
+        return kernels::SpanLoss{.logits = t.random(3, 2),
+                                 .segments = {},
+                                 .answers = t.numbers_of(device::DType::i32, 0, 2, {}),
+                                 .losses = t.unwritten_of(device::DType::f64, 1, 0),
+                                 .gradient_scale = 2};
     });
 }
 
 TEST(GpuBackend, SurvivesSpanLogitsThatExpCannotHold) {
     const Segments segments{{1, 4}};
     expect_same_on_gpu([&](GpuOperands& t) {
-        return SpanLoss{.logits = t.numbers(6, 2, {9, 9, 5, 0, 5, 0, 5, -3008, 5, -3008, 9, 9}),
-                        .segments = segments,
-                        .answers = pairs_of(t, {0, 3}),
-                        .losses = t.unwritten_of(DType::f64, 1, 1),
-                        .gradient_scale = 16};
+        return kernels::SpanLoss{.logits = t.numbers(6, 2, {9, 9, 5, 0, 5, 0, 5, -3008, 5, -3008, 9, 9}),
+                                 .segments = segments,
+                                 .answers = pairs_of(t, {0, 3}),
+                                 .losses = t.unwritten_of(device::DType::f64, 1, 1),
+                                 .gradient_scale = 16};
     });
 }
 
-BestSpan best_span_of(GpuOperands& t, const Segments& segments, std::vector<double> contexts,
-                      std::size_t longest) {
+kernels::BestSpan best_span_of(GpuOperands& t, const Segments& segments, std::vector<double> contexts,
+                               std::size_t longest) {
     return {.logits = t.random(405, 2),
             .segments = segments,
             .contexts = pairs_of(t, contexts),
@@ -77,27 +78,39 @@ TEST(GpuBackend, ChoosesTheFirstOfTheBestSpans) {
             std::vector<double> logits(2 * 303, -2);
             for (const std::size_t row : {first, first + 20, first + 99})
                 logits[2 * (row + 2)] = logits[2 * (row + 4) + 1] = 1;
-            return BestSpan{.logits = t.numbers(303, 2, logits),
-                            .segments = segments,
-                            .contexts = pairs_of(t, {0, 300}),
-                            .choices = unchosen(t, 1, 2)};
+            return kernels::BestSpan{.logits = t.numbers(303, 2, logits),
+                                     .segments = segments,
+                                     .contexts = pairs_of(t, {0, 300}),
+                                     .choices = unchosen(t, 1, 2)};
         });
     }
 }
 
 TEST(GpuBackend, ChoosesARowThatExistsWhateverTheLogits) {
     const Segments segments{{0, 2}, {2, 2}, {4, 3}};
-    for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
-        Stream stream = gpu_stream();
+    for (const device::DType dtype : {device::DType::f64, device::DType::f32, device::DType::bf16}) {
+        device::Stream stream = kernels::gpu_stream();
         GpuOperands t = GpuOperands::of_gpu(stream, dtype, 3);
-        const std::vector<double> logits{nan, nan, nan, nan, -infinity, -infinity, -infinity,
-                                         0,   1,   1,   nan, 5,         3,         2};
-        launch(stream, BestSpan{.logits = t.numbers(7, 2, logits),
-                                .segments = segments,
-                                .contexts = pairs_of(t, {0, 2, 0, 2, 0, 3}),
-                                .choices = unchosen(t, 3, 2)});
+        const std::vector<double> logits{kernels::nan,
+                                         kernels::nan,
+                                         kernels::nan,
+                                         kernels::nan,
+                                         -kernels::infinity,
+                                         -kernels::infinity,
+                                         -kernels::infinity,
+                                         0,
+                                         1,
+                                         1,
+                                         kernels::nan,
+                                         5,
+                                         3,
+                                         2};
+        launch(stream, kernels::BestSpan{.logits = t.numbers(7, 2, logits),
+                                         .segments = segments,
+                                         .contexts = pairs_of(t, {0, 2, 0, 2, 0, 3}),
+                                         .choices = unchosen(t, 3, 2)});
 
-        EXPECT_EQ(values(t.results()[2]), (std::vector<double>{0, 0, 0, 0, 0, 1}));
+        EXPECT_EQ(kernels::values(t.results()[2]), (std::vector<double>{0, 0, 0, 0, 0, 1}));
     }
 }
 

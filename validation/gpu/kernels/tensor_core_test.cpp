@@ -2,7 +2,7 @@
 #include "gpu_comparison.hpp"
 #include "kernels/cuda/attention/tensor_products.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 namespace {
 
 constexpr unsigned D = 64;  // columns of a tile
@@ -18,12 +18,12 @@ std::vector<double> whole(std::size_t size, std::uint64_t name) {
 }
 
 struct Factors {
-    Elements<const Bf16> left;   // (rows, columns)
-    Elements<const Bf16> right;  // (N, columns)
-    Elements<Bf16> result;       // (rows, columns)
+    device::Elements<const device::Bf16> left;   // (rows, columns)
+    device::Elements<const device::Bf16> right;  // (N, columns)
+    device::Elements<device::Bf16> result;       // (rows, columns)
 };
 
-ChunkRows chunks_of(const Elements<const Bf16>& matrix) {
+ChunkRows chunks_of(const device::Elements<const device::Bf16>& matrix) {
     return {matrix.data, static_cast<std::uint32_t>(matrix.stride), static_cast<unsigned>(matrix.rows),
             static_cast<unsigned>(matrix.columns)};
 }
@@ -32,8 +32,8 @@ ChunkRows chunks_of(const Elements<const Bf16>& matrix) {
 template <class Left>
 void multiply_twice(const Factors& op) {
     constexpr unsigned rows = 16 * R * tensor_warps;
-    Bf16* const left = shared_memory<Bf16>();
-    Bf16* const right = left + rows * D;
+    device::Bf16* const left = shared_memory<device::Bf16>();
+    device::Bf16* const right = left + rows * D;
     const unsigned row = 16 * R * (threadIdx.x / warp_size);
     float sums[R][D / 8][4] = {};
     Left own(left, row);
@@ -52,29 +52,29 @@ void multiply_twice(const Factors& op) {
 
 template <class Left>
 void expect_products(std::size_t rows, std::size_t right_rows, std::size_t columns) {
-    Stream stream = gpu_stream();
-    CudaStream& own = std::get<CudaStream>(stream.backend);
-    GpuOperands t = GpuOperands::of_gpu(stream, DType::bf16, 8);
+    device::Stream stream = kernels::gpu_stream();
+    device::CudaStream& own = std::get<device::CudaStream>(stream.backend);
+    GpuOperands t = GpuOperands::of_gpu(stream, device::DType::bf16, 8);
     const std::vector<double> left = whole(rows * columns, 1);
     const std::vector<double> right = whole(right_rows * columns, 2);
-    const Factors op{elements<Bf16>(ConstTensor(t.numbers(rows, columns, left))),
-                     elements<Bf16>(ConstTensor(t.numbers(right_rows, columns, right))),
-                     elements<Bf16>(t.unwritten(rows, columns))};
+    const Factors op{elements<device::Bf16>(device::ConstTensor(t.numbers(rows, columns, left))),
+                     elements<device::Bf16>(device::ConstTensor(t.numbers(right_rows, columns, right))),
+                     elements<device::Bf16>(t.unwritten(rows, columns))};
     start(
-        own, {.threads = tensor_threads, .shared_bytes = (64 * R + N) * D * sizeof(Bf16)},
+        own, {.threads = tensor_threads, .shared_bytes = (64 * R + N) * D * sizeof(device::Bf16)},
         +[](Factors factors) { multiply_twice<Left>(factors); }, op);
 
-    const std::vector<double> result = values(t.results()[2]);
+    const std::vector<double> result = kernels::values(t.results()[2]);
     for (std::size_t r = 0; r < rows; ++r) {
         std::vector<double> sums(columns);
         for (std::size_t n = 0; n < right_rows; ++n) {
             double product = 0;
             for (std::size_t c = 0; c < columns; ++c) product += left[r * columns + c] * right[n * columns + c];
-            const double weight = static_cast<double>(Bf16(static_cast<float>(product)));
+            const double weight = static_cast<double>(device::Bf16(static_cast<float>(product)));
             for (std::size_t c = 0; c < columns; ++c) sums[c] += weight * right[n * columns + c];
         }
         for (std::size_t c = 0; c < columns; ++c) {
-            const Bf16 expected(static_cast<float>(0.5 * sums[c]));
+            const device::Bf16 expected(static_cast<float>(0.5 * sums[c]));
             ASSERT_EQ(result[r * columns + c], static_cast<double>(expected))
                 << "row " << r << ", column " << c;
         }
@@ -130,12 +130,12 @@ TEST(TensorCores, LoadMatricesAsTheirLanesHoldThem) {
         unsigned plain[4], transposed[4];
     };
     static std::array<Loaded, 32> lanes;
-    Stream stream = gpu_stream();
-    CudaStream& own = std::get<CudaStream>(stream.backend);
+    device::Stream stream = kernels::gpu_stream();
+    device::CudaStream& own = std::get<device::CudaStream>(stream.backend);
     start(
-        own, {.threads = 32, .shared_bytes = 32 * 8 * sizeof(Bf16)},
+        own, {.threads = 32, .shared_bytes = 32 * 8 * sizeof(device::Bf16)},
         +[](int) {
-            Bf16* const matrices = shared_memory<Bf16>();
+            device::Bf16* const matrices = shared_memory<device::Bf16>();
             const unsigned lane = threadIdx.x;
             for (unsigned c = 0; c < 8; ++c)
                 matrices[8 * lane + c].bits = static_cast<std::uint16_t>(100 * lane + c);
@@ -161,4 +161,4 @@ TEST(TensorCores, LoadMatricesAsTheirLanesHoldThem) {
 }
 
 }  // namespace
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

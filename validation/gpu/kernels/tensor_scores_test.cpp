@@ -5,7 +5,7 @@
 
 #include "gpu_comparison.hpp"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 namespace {
 
 constexpr unsigned row_tiles = 2;  // of a warp
@@ -17,8 +17,8 @@ using Pairs = std::array<std::array<bool, key_rows>, 16 * row_tiles>;  // [row][
 template <class Seen>
 Pairs pairs_of(const Seen& seen) {
     static Pairs pairs;
-    Stream stream = gpu_stream();
-    CudaStream& own = std::get<CudaStream>(stream.backend);
+    device::Stream stream = kernels::gpu_stream();
+    device::CudaStream& own = std::get<device::CudaStream>(stream.backend);
     start(
         own, {.threads = warp_size},
         +[](Seen told) {
@@ -87,4 +87,4 @@ TEST(TensorScores, TakeTheQueriesOfOneHeadAfterTheOther) {
 }
 
 }  // namespace
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -12,15 +12,15 @@ namespace {
 
 std::vector<std::int32_t> read(const std::int32_t* told, std::size_t count) {
     std::vector<std::int32_t> numbers(count);
-    copy_rows(ConstTensor{told, DType::i32, 1, count, count, Place::gpu},
-              Tensor{numbers.data(), DType::i32, 1, count, count});
+    copy_rows(device::ConstTensor{told, device::DType::i32, 1, count, count, device::Place::gpu},
+              device::Tensor{numbers.data(), device::DType::i32, 1, count, count});
     return numbers;
 }
 
 // Whatever was told before, and wherever room ends between the two.
 TEST(Told, AKernelFindsBothListsThatItIsTold) {
-    Stream stream = gpu_stream();
-    GpuWork& work = *std::get<CudaStream>(stream.backend).work;
+    device::Stream stream = kernels::gpu_stream();
+    kernels::GpuWork& work = *std::get<device::CudaStream>(stream.backend).work;
     constexpr std::size_t count = 5000;  // 20 KB: room ends every few lists
     for (std::int32_t pair = 0; pair < 40; ++pair) {
         const std::vector<std::int32_t> first(count, 2 * pair), second(count, 2 * pair + 1);
@@ -32,8 +32,8 @@ TEST(Told, AKernelFindsBothListsThatItIsTold) {
 }
 
 TEST(Told, WhatWasToldLatelyIsNotSentAgain) {
-    Stream stream = gpu_stream();
-    GpuWork& work = *std::get<CudaStream>(stream.backend).work;
+    device::Stream stream = kernels::gpu_stream();
+    kernels::GpuWork& work = *std::get<device::CudaStream>(stream.backend).work;
     const std::vector<std::int32_t> list{1, 2, 3};
     const std::int32_t* const told = work.tell(std::span<const std::int32_t>(list));
     EXPECT_EQ(work.tell(std::span<const std::int32_t>(list)), told);

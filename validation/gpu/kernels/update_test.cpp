@@ -7,10 +7,10 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-Tensor every_other_column(GpuOperands& t, std::size_t columns) {
+device::Tensor every_other_column(GpuOperands& t, std::size_t columns) {
     Numbers decays(columns);
     for (std::size_t c = 0; c < columns; c += 2) decays[c] = 1;
-    return t.numbers_of(DType::i32, 1, columns, decays);
+    return t.numbers_of(device::DType::i32, 1, columns, decays);
 }
 
 struct Extras {
@@ -19,31 +19,33 @@ struct Extras {
     bool has_rounded = false;
 };
 
-AdamWUpdate some_adamw(GpuOperands& t, std::size_t rows, std::size_t columns, const Extras& extras) {
+kernels::AdamWUpdate some_adamw(GpuOperands& t, std::size_t rows, std::size_t columns, const Extras& extras) {
     Numbers squares(rows * columns);
     for (std::size_t i = 0; i < squares.size(); ++i) squares[i] = 0.125 + 0.25 * static_cast<double>(i % 7);
-    return {.parameter = t.wide_random(rows, columns),
-            .gradient = t.wide_random(rows, columns),
-            .moment1 = t.wide_random(rows, columns),
-            .moment2 = t.numbers_of(t.wide(), rows, columns, squares),
-            .gradient_scale = 0.25,
-            .rate = 0.125,
-            .weight_decay = 0.5,
-            .step = 3,
-            .decaying = extras.tells_columns_apart ? every_other_column(t, columns) : Tensor{},
-            .rounded = extras.has_rounded ? t.unwritten_of(DType::bf16, rows, columns) : Tensor{}};
+    return {
+        .parameter = t.wide_random(rows, columns),
+        .gradient = t.wide_random(rows, columns),
+        .moment1 = t.wide_random(rows, columns),
+        .moment2 = t.numbers_of(t.wide(), rows, columns, squares),
+        .gradient_scale = 0.25,
+        .rate = 0.125,
+        .weight_decay = 0.5,
+        .step = 3,
+        .decaying = extras.tells_columns_apart ? every_other_column(t, columns) : device::Tensor{},
+        .rounded = extras.has_rounded ? t.unwritten_of(device::DType::bf16, rows, columns) : device::Tensor{}};
 }
 
-SgdUpdate some_sgd(GpuOperands& t, std::size_t rows, std::size_t columns, const Extras& extras) {
-    return {.parameter = t.wide_random(rows, columns),
-            .gradient = t.wide_random(rows, columns),
-            .velocity = extras.has_velocity ? t.wide_random(rows, columns) : Tensor{},
-            .gradient_scale = 0.25,
-            .rate = 0.125,
-            .momentum = extras.has_velocity ? 0.75 : 0,
-            .weight_decay = 0.5,
-            .decaying = extras.tells_columns_apart ? every_other_column(t, columns) : Tensor{},
-            .rounded = extras.has_rounded ? t.unwritten_of(DType::bf16, rows, columns) : Tensor{}};
+kernels::SgdUpdate some_sgd(GpuOperands& t, std::size_t rows, std::size_t columns, const Extras& extras) {
+    return {
+        .parameter = t.wide_random(rows, columns),
+        .gradient = t.wide_random(rows, columns),
+        .velocity = extras.has_velocity ? t.wide_random(rows, columns) : device::Tensor{},
+        .gradient_scale = 0.25,
+        .rate = 0.125,
+        .momentum = extras.has_velocity ? 0.75 : 0,
+        .weight_decay = 0.5,
+        .decaying = extras.tells_columns_apart ? every_other_column(t, columns) : device::Tensor{},
+        .rounded = extras.has_rounded ? t.unwritten_of(device::DType::bf16, rows, columns) : device::Tensor{}};
 }
 
 // A model that computes in 16 bits has parameters of 32, and what they are rounded to.
@@ -52,9 +54,10 @@ void expect_same_updates(Make&& make) {
     for_each_gpu_shape([&](std::size_t rows, std::size_t columns) {
         Extras extras{.has_velocity = rows != 5, .tells_columns_apart = rows == 37};
         expect_same_on_gpu([&](GpuOperands& t) { return make(t, rows, columns, extras); },
-                           {DType::f64, DType::f32});
+                           {device::DType::f64, device::DType::f32});
         extras.has_rounded = true;
-        expect_same_on_gpu([&](GpuOperands& t) { return make(t, rows, columns, extras); }, {DType::bf16});
+        expect_same_on_gpu([&](GpuOperands& t) { return make(t, rows, columns, extras); },
+                           {device::DType::bf16});
     });
 }
 
@@ -62,21 +65,21 @@ TEST(GpuBackend, AgreesOnAdamW) { expect_same_updates(some_adamw); }
 TEST(GpuBackend, AgreesOnSgd) { expect_same_updates(some_sgd); }
 
 TEST(GpuBackend, RoundsTheParameterThatItWrites) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         for (const std::size_t gap : {0, 3}) {
-            Stream stream = gpu_stream();
+            device::Stream stream = kernels::gpu_stream();
             GpuOperands t = GpuOperands::of_gpu(stream, dtype, gap);
-            const AdamWUpdate adamw = some_adamw(t, 3, 20, {.has_rounded = true});
-            const SgdUpdate sgd = some_sgd(t, 3, 20, {.has_velocity = true, .has_rounded = true});
+            const kernels::AdamWUpdate adamw = some_adamw(t, 3, 20, {.has_rounded = true});
+            const kernels::SgdUpdate sgd = some_sgd(t, 3, 20, {.has_velocity = true, .has_rounded = true});
 
             launch(stream, adamw);
             launch(stream, sgd);
 
-            const std::vector<Tensor> results = t.results();
+            const std::vector<device::Tensor> results = t.results();
             for (const auto& [parameter, rounded] : {std::pair{0, 4}, std::pair{5, 8}}) {
-                Numbers expected = values(results[static_cast<std::size_t>(parameter)]);
-                for (double& number : expected) number = Bf16(static_cast<float>(number));
-                EXPECT_EQ(values(results[static_cast<std::size_t>(rounded)]), expected);
+                Numbers expected = kernels::values(results[static_cast<std::size_t>(parameter)]);
+                for (double& number : expected) number = device::Bf16(static_cast<float>(number));
+                EXPECT_EQ(kernels::values(results[static_cast<std::size_t>(rounded)]), expected);
             }
         }
     }
@@ -84,19 +87,19 @@ TEST(GpuBackend, RoundsTheParameterThatItWrites) {
 
 // Which columns decay is decided by who has no GPU.
 TEST(GpuBackend, IsToldByTheHostWhichColumnsDecay) {
-    Stream stream = gpu_stream();
-    GpuOperands t = GpuOperands::of_gpu(stream, DType::f32, 0);
-    SgdUpdate op{.parameter = t.numbers(2, 2, {4, 4, 8, 8}),
-                 .gradient = t.numbers(2, 2, {1, 1, 1, 1}),
-                 .rate = 0.25,
-                 .weight_decay = 0.5};
+    device::Stream stream = kernels::gpu_stream();
+    GpuOperands t = GpuOperands::of_gpu(stream, device::DType::f32, 0);
+    kernels::SgdUpdate op{.parameter = t.numbers(2, 2, {4, 4, 8, 8}),
+                          .gradient = t.numbers(2, 2, {1, 1, 1, 1}),
+                          .rate = 0.25,
+                          .weight_decay = 0.5};
     std::vector<std::int32_t> decaying{0, 1};
-    op.decaying = {decaying.data(), DType::i32, 1, 2, 2};
+    op.decaying = {decaying.data(), device::DType::i32, 1, 2, 2};
 
     launch(stream, op);
     decaying = {1, 0};  // too late
 
-    EXPECT_EQ(values(t.results()[0]), (Numbers{3.75, 3.25, 7.75, 6.75}));
+    EXPECT_EQ(kernels::values(t.results()[0]), (Numbers{3.75, 3.25, 7.75, 6.75}));
 }
 
 // Long and short ones, some of which decay, in part or not, as an optimizer gives them.
@@ -115,65 +118,65 @@ std::vector<Op> of_many_shapes(GpuOperands& t, bool has_rounded, Make&& make) {
 
 template <class Op, class Make>
 void expect_same_of_many(Make&& make) {
-    for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
-        const bool has_rounded = dtype == DType::bf16;
+    for (const device::DType dtype : {device::DType::f64, device::DType::f32, device::DType::bf16}) {
+        const bool has_rounded = dtype == device::DType::bf16;
         GpuOperands expected = GpuOperands::of_reference(dtype);
-        for (const Op& op : of_many_shapes<Op>(expected, has_rounded, make)) run_reference(op);
+        for (const Op& op : of_many_shapes<Op>(expected, has_rounded, make)) kernels::run_reference(op);
         for (const std::size_t gap : {0, 8}) {
             SCOPED_TRACE(cat(name_of(dtype), ", gaps of ", gap));
-            Stream stream = gpu_stream();
+            device::Stream stream = kernels::gpu_stream();
             GpuOperands got = GpuOperands::of_gpu(stream, dtype, gap);
-            launch_each(stream, of_many_shapes<Op>(got, has_rounded, make));
+            kernels::launch_each(stream, of_many_shapes<Op>(got, has_rounded, make));
             expect_close(got, expected, gpu_tolerance(dtype));
             GpuOperands one_by_one = GpuOperands::of_gpu(stream, dtype, gap);
-            for (const Op& op : of_many_shapes<Op>(one_by_one, has_rounded, make)) launch(stream, op);
+            for (const Op& op : of_many_shapes<Op>(one_by_one, has_rounded, make)) kernels::launch(stream, op);
             expect_same_bits(got, one_by_one);
         }
     }
 }
 
 TEST(GpuBackend, UpdatesManyTensorsAtOnce) {
-    expect_same_of_many<AdamWUpdate>(some_adamw);
-    expect_same_of_many<SgdUpdate>(some_sgd);
+    expect_same_of_many<kernels::AdamWUpdate>(some_adamw);
+    expect_same_of_many<kernels::SgdUpdate>(some_sgd);
 }
 
 // More lists than there is room for at once.
 TEST(GpuBackend, FindsTheColumnsThatDecayOfManyTensors) {
     constexpr std::size_t columns = 6000;
-    Stream stream = gpu_stream();
-    GpuOperands t = GpuOperands::of_gpu(stream, DType::f32, 0);
+    device::Stream stream = kernels::gpu_stream();
+    GpuOperands t = GpuOperands::of_gpu(stream, device::DType::f32, 0);
     std::vector<std::vector<std::int32_t>> decaying;
-    std::vector<SgdUpdate> ops;
+    std::vector<kernels::SgdUpdate> ops;
     for (std::int32_t i = 0; i < 20; ++i) {
         const auto& own = decaying.emplace_back(columns, i % 2);
         ops.push_back({.parameter = t.numbers(1, columns, Numbers(columns, 8)),
                        .gradient = t.zeros(1, columns),
                        .rate = 0.5,
                        .weight_decay = 0.5,
-                       .decaying = {own.data(), DType::i32, 1, columns, columns}});
+                       .decaying = {own.data(), device::DType::i32, 1, columns, columns}});
     }
 
     launch_each(stream, ops);
 
-    const std::vector<Tensor> results = t.results();
+    const std::vector<device::Tensor> results = t.results();
     for (std::size_t i = 0; i < ops.size(); ++i)
-        EXPECT_EQ(values(results[2 * i]), Numbers(columns, i % 2 == 1 ? 6 : 8)) << i;
+        EXPECT_EQ(kernels::values(results[2 * i]), Numbers(columns, i % 2 == 1 ? 6 : 8)) << i;
 }
 
 TEST(GpuBackend, RefusesUpdatesThatDoNotGoTogether) {
-    Stream stream = gpu_stream();
-    GpuOperands t = GpuOperands::of_gpu(stream, DType::f32, 0);
-    std::vector<AdamWUpdate> ops{some_adamw(t, 2, 3, {}), some_adamw(t, 2, 3, {})};
+    device::Stream stream = kernels::gpu_stream();
+    GpuOperands t = GpuOperands::of_gpu(stream, device::DType::f32, 0);
+    std::vector<kernels::AdamWUpdate> ops{some_adamw(t, 2, 3, {}), some_adamw(t, 2, 3, {})};
     ops.back().step = 4;
 
     EXPECT_THROW(launch_each(stream, ops), BugError);
 }
 
 TEST(GpuBackend, TakesOneStartForManyTensors) {
-    Stream stream = gpu_stream();
-    GpuOperands t = GpuOperands::of_gpu(stream, DType::f32, 0);
-    const std::vector<SumOfSquares> ops{{t.random(3, 5), t.unwritten_of(DType::f64, 1, 1)},
-                                        {t.random(7, 5), t.unwritten_of(DType::f64, 1, 1)}};
+    device::Stream stream = kernels::gpu_stream();
+    GpuOperands t = GpuOperands::of_gpu(stream, device::DType::f32, 0);
+    const std::vector<kernels::SumOfSquares> ops{{t.random(3, 5), t.unwritten_of(device::DType::f64, 1, 1)},
+                                                 {t.random(7, 5), t.unwritten_of(device::DType::f64, 1, 1)}};
 
     launch_each(stream, ops);
     stream.settle();
@@ -185,21 +188,21 @@ TEST(GpuBackend, TakesOneStartForManyTensors) {
 
 TEST(GpuBackend, AddsSquaresOfManyTensorsAtOnce) {
     const auto make = [](GpuOperands& t) {
-        std::vector<SumOfSquares> ops;
+        std::vector<kernels::SumOfSquares> ops;
         for (const std::size_t size : {9001, 1, 0, 4096, 70})
-            ops.push_back({t.wide_random(1, size), t.unwritten_of(DType::f64, 1, 1)});
-        ops.push_back({t.wide_random(71, 60), t.unwritten_of(DType::f64, 1, 1)});
+            ops.push_back({t.wide_random(1, size), t.unwritten_of(device::DType::f64, 1, 1)});
+        ops.push_back({t.wide_random(71, 60), t.unwritten_of(device::DType::f64, 1, 1)});
         return ops;
     };
-    for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+    for (const device::DType dtype : {device::DType::f64, device::DType::f32, device::DType::bf16}) {
         GpuOperands expected = GpuOperands::of_reference(dtype);
-        for (const SumOfSquares& op : make(expected)) run_reference(op);
-        Stream stream = gpu_stream();
+        for (const kernels::SumOfSquares& op : make(expected)) run_reference(op);
+        device::Stream stream = kernels::gpu_stream();
         GpuOperands got = GpuOperands::of_gpu(stream, dtype, 3);
         launch_each(stream, make(got));
         expect_close(got, expected, gpu_tolerance(wide_of(dtype)));
         GpuOperands one_by_one = GpuOperands::of_gpu(stream, dtype, 3);
-        for (const SumOfSquares& op : make(one_by_one)) launch(stream, op);
+        for (const kernels::SumOfSquares& op : make(one_by_one)) launch(stream, op);
         expect_same_bits(got, one_by_one);
     }
 }
@@ -208,11 +211,11 @@ TEST(GpuBackend, AgreesOnSumsOfSquares) {
     for (const std::size_t size : {1, 7, 4095, 4096, 9001}) {
         SCOPED_TRACE(cat(size, " elements"));
         expect_same_on_gpu([&](GpuOperands& t) {
-            return SumOfSquares{t.wide_random(1, size), t.unwritten_of(DType::f64, 1, 1)};
+            return kernels::SumOfSquares{t.wide_random(1, size), t.unwritten_of(device::DType::f64, 1, 1)};
         });
     }
     expect_same_on_gpu([](GpuOperands& t) {
-        return SumOfSquares{t.random(70, 61), t.unwritten_of(DType::f64, 1, 1)};
+        return kernels::SumOfSquares{t.random(70, 61), t.unwritten_of(device::DType::f64, 1, 1)};
     });
 }
 
@@ -221,11 +224,11 @@ TEST(GpuBackend, AddsSquaresInOneOrderHoweverTheyLie) {
     constexpr std::size_t columns = 60;
     std::vector<Numbers> sums;
     for (const std::size_t gap : {0, 1, 4}) {
-        Stream stream = gpu_stream();
-        GpuOperands t = GpuOperands::of_gpu(stream, DType::f32, gap);
-        const SumOfSquares op{t.random(rows, columns), t.unwritten_of(DType::f64, 1, 1)};
+        device::Stream stream = kernels::gpu_stream();
+        GpuOperands t = GpuOperands::of_gpu(stream, device::DType::f32, gap);
+        const kernels::SumOfSquares op{t.random(rows, columns), t.unwritten_of(device::DType::f64, 1, 1)};
         launch(stream, op);
-        sums.push_back(values(t.results()[1]));
+        sums.push_back(kernels::values(t.results()[1]));
     }
 
     EXPECT_EQ(sums[1], sums[0]);
@@ -233,14 +236,14 @@ TEST(GpuBackend, AddsSquaresInOneOrderHoweverTheyLie) {
 }
 
 TEST(GpuBackend, FindsNothingToUpdateInNothing) {
-    Stream stream = gpu_stream();
-    GpuOperands t = GpuOperands::of_gpu(stream, DType::f32, 0);
+    device::Stream stream = kernels::gpu_stream();
+    GpuOperands t = GpuOperands::of_gpu(stream, device::DType::f32, 0);
 
     launch(stream, some_adamw(t, 0, 5, {}));
     launch(stream, some_sgd(t, 3, 0, {.has_velocity = true}));
-    launch(stream, SumOfSquares{t.random(0, 3), t.unwritten_of(DType::f64, 1, 1)});
+    launch(stream, kernels::SumOfSquares{t.random(0, 3), t.unwritten_of(device::DType::f64, 1, 1)});
 
-    EXPECT_EQ(values(t.results().back()), Numbers{0});
+    EXPECT_EQ(kernels::values(t.results().back()), Numbers{0});
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace trireme {
 namespace {
 
 struct Trial {
-    DType dtype;
+    device::DType dtype;
     std::string record;
 
     friend void PrintTo(const Trial& trial, std::ostream* out) { *out << name_of(trial.dtype) << trial.record; }
@@ -23,8 +23,8 @@ struct Trial {
 
 std::vector<Trial> all_trials() {
     std::vector<Trial> trials;
-    for (const DType dtype : {DType::f64, DType::f32, DType::bf16})
-        for (const std::string& record : record_names()) trials.push_back({dtype, record});
+    for (const device::DType dtype : {device::DType::f64, device::DType::f32, device::DType::bf16})
+        for (const std::string& record : stage::record_names()) trials.push_back({dtype, record});
     return trials;
 }
 
@@ -33,26 +33,29 @@ protected:
     // In f32 twice PyTorch's own error, or 1e-5; in bf16, of which weights and activations have 8 bits, what
     // rounding them makes of a few layers: 5 % of one gradient, less than 4 of all others.
     double bar(double pytorch_f32_error) const {
-        if (GetParam().dtype == DType::f64) return 1e-10;
-        if (GetParam().dtype == DType::bf16) return 6e-2;
+        if (GetParam().dtype == device::DType::f64) return 1e-10;
+        if (GetParam().dtype == device::DType::bf16) return 6e-2;
         return std::max(2 * pytorch_f32_error, 1e-5);
     }
 
-    void set(const Tensor& on_gpu, const std::vector<double>& numbers) const {
+    void set(const device::Tensor& on_gpu, const std::vector<double>& numbers) const {
         std::vector<double> exact = numbers;
-        const Buffer wide(numbers.size() * sizeof(double), Place::gpu);
-        const Tensor there{wide.data(), DType::f64, on_gpu.rows, on_gpu.columns, on_gpu.columns, Place::gpu};
-        copy_rows(ConstTensor{exact.data(), DType::f64, on_gpu.rows, on_gpu.columns, on_gpu.columns}, there);
-        Stream stream = gpu_stream();
-        launch(stream, Copy{.input = there, .output = on_gpu});
+        const device::Buffer wide(numbers.size() * sizeof(double), device::Place::gpu);
+        const device::Tensor there{wide.data(),    device::DType::f64, on_gpu.rows,
+                                   on_gpu.columns, on_gpu.columns,     device::Place::gpu};
+        copy_rows(
+            device::ConstTensor{exact.data(), device::DType::f64, on_gpu.rows, on_gpu.columns, on_gpu.columns},
+            there);
+        device::Stream stream = kernels::gpu_stream();
+        launch(stream, kernels::Copy{.input = there, .output = on_gpu});
         stream.settle();
     }
 
     // Of a kernel, by the stream's ledger.
-    static std::size_t calls(Stream& stream, std::string_view kernel) {
+    static std::size_t calls(device::Stream& stream, std::string_view kernel) {
         stream.settle();
         std::size_t calls = 0;
-        for (const Ledger::Entry& entry : stream.ledger.entries())
+        for (const device::Ledger::Entry& entry : stream.ledger.entries())
             if (entry.unit.kernel == kernel) calls += entry.calls;
         return calls;
     }
@@ -60,26 +63,27 @@ protected:
     // Every sum is made along with a norm but for the last one of a model whose norms are before its branches,
     // and for gradients of one whose norms are behind them.
     std::size_t sums_apart() const {
-        return record_.config.family == Family::bert ? 2 * record_.config.layers : 1;
+        return record_.config.family == model::Family::bert ? 2 * record_.config.layers : 1;
     }
 
     // Whether the blocks' activation goes along with their products: GPT-2's in 16 bits.
     bool joins_activations() const {
-        const bool has_one = record_.config.family != Family::llama;
-        return has_one && GetParam().dtype == DType::bf16 &&
-               record_.config.activation == ActivationKind::gelu_tanh;
+        const bool has_one = record_.config.family != model::Family::llama;
+        return has_one && GetParam().dtype == device::DType::bf16 &&
+               record_.config.activation == kernels::ActivationKind::gelu_tanh;
     }
 
-    const ModelRecord record_ = read_record(GetParam().record);
+    const stage::ModelRecord record_ = stage::read_record(GetParam().record);
 };
 
 TEST_P(HuggingFaceOnGpu, AgreesOnTheLossAndEveryGradient) {
-    Stream stream = gpu_stream();
-    ByteSender sender(stream.gpu_times->queue());
-    const TokenRows rows(record_.samples);
-    const SentBatch sent = send(rows.batch(), sender);
-    const DType dtype = GetParam().dtype;
-    WholeModel model(record_.config, dtype, Place::gpu, predict(record_.config, dtype, rows.shape()));
+    device::Stream stream = kernels::gpu_stream();
+    device::ByteSender sender(stream.gpu_times->queue());
+    const stage::TokenRows rows(record_.samples);
+    const stage::SentBatch sent = stage::send(rows.batch(), sender);
+    const device::DType dtype = GetParam().dtype;
+    stage::WholeModel model(record_.config, dtype, device::Place::gpu,
+                            predict(record_.config, dtype, rows.shape()));
     for (std::size_t i = 0; i < model.parameters().size(); ++i)
         set(model.values()[i], record_.weights.at(model.parameters()[i].name));
 
@@ -93,10 +97,10 @@ TEST_P(HuggingFaceOnGpu, AgreesOnTheLossAndEveryGradient) {
     EXPECT_LE(std::abs(loss - record_.plain.loss), bar(record_.plain.float32_loss_error) * record_.plain.loss);
     for (std::size_t i = 0; i < model.parameters().size(); ++i) {
         const std::string& name = model.parameters()[i].name;
-        if (dtype == DType::bf16 && is_without_effect(name, record_.config)) continue;
-        const std::vector<double> gradient = read_values(stream, model.gradients()[i]);
-        const double error =
-            error_of(gradient, record_.plain.gradients.at(name), gradient_floor(record_.plain.gradients, name));
+        if (dtype == device::DType::bf16 && stage::is_without_effect(name, record_.config)) continue;
+        const std::vector<double> gradient = kernels::read_values(stream, model.gradients()[i]);
+        const double error = stage::error_of(gradient, record_.plain.gradients.at(name),
+                                             stage::gradient_floor(record_.plain.gradients, name));
         EXPECT_LE(error, bar(record_.plain.float32_gradient_errors.at(name).at(0))) << name;
     }
 }

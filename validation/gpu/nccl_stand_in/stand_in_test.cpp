@@ -29,7 +29,7 @@ TEST_F(NcclStandIn, CarriesBytesInOrderAndWithoutTags) {
 TEST_F(NcclStandIn, KeepsASendInItsQueueUntilItsReceiveRuns) {
     send(0, 1);
     state_of(0);
-    const GpuMoment sent = mark(0);
+    const device::GpuMoment sent = mark(0);
     EXPECT_FALSE(is_over(sent));
 
     receive(1, 1);

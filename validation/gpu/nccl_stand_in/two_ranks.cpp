@@ -44,7 +44,7 @@ void TwoRanks::open_both() {
 void TwoRanks::TearDown() {
     for (const ncclComm_t rank : ranks_) nccl_.abort(rank);
     stand_in_.complaints();
-    for (GpuQueue& queue : queues_) queue.wait();
+    for (device::GpuQueue& queue : queues_) queue.wait();
 }
 
 ncclResult_t TwoRanks::state_of(int rank) {
@@ -66,7 +66,7 @@ void TwoRanks::poll(int times) {
     }
 }
 
-bool TwoRanks::is_over(const GpuMoment& moment, int polls) {
+bool TwoRanks::is_over(const device::GpuMoment& moment, int polls) {
     for (int i = 0; i < polls; ++i)
         if (moment.is_over()) return true;
     return false;
@@ -84,8 +84,8 @@ ncclResult_t TwoRanks::receive(int to, std::size_t bytes, ncclDataType_t type) {
                          static_cast<cudaStream_t>(queues_[own].native()));
 }
 
-GpuMoment TwoRanks::mark(int rank) {
-    GpuMoment moment;
+device::GpuMoment TwoRanks::mark(int rank) {
+    device::GpuMoment moment;
     queues_[static_cast<std::size_t>(rank)].mark(moment);
     return moment;
 }

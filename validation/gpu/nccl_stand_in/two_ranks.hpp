@@ -30,7 +30,7 @@ struct NcclCalls {
     NcclCalls();
 
 private:
-    SharedLibrary library_{StandIn::path(), "a test"};
+    device::SharedLibrary library_{StandIn::path(), "a test"};
 };
 
 class TwoRanks : public ::testing::Test {
@@ -45,19 +45,19 @@ protected:
     // Until it says something other than "in progress"; goes on with the queues.
     ncclResult_t state_of(int rank);
     void poll(int times);
-    bool is_over(const GpuMoment& moment, int polls = 100);
+    bool is_over(const device::GpuMoment& moment, int polls = 100);
 
     // To the other rank, from it; of bytes that are 1, 2, ...
     ncclResult_t send(int from, std::size_t bytes, ncclDataType_t type = ncclInt8);
     ncclResult_t receive(int to, std::size_t bytes, ncclDataType_t type = ncclInt8);
-    GpuMoment mark(int rank);
+    device::GpuMoment mark(int rank);
     // All that it complained of since the last time, one sentence a line.
     std::string complaints();
 
     NcclCalls nccl_ = {};
     StandIn stand_in_ = {};
     std::array<ncclComm_t, 2> ranks_ = {};
-    std::array<GpuQueue, 2> queues_ = {GpuQueue::alone(), GpuQueue::alone()};
+    std::array<device::GpuQueue, 2> queues_ = {device::GpuQueue::alone(), device::GpuQueue::alone()};
     std::vector<std::byte> sent_ = std::vector<std::byte>(300'000);
     std::vector<std::byte> received_ = std::vector<std::byte>(300'000);
 };

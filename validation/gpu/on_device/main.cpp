@@ -11,13 +11,13 @@ void trireme::emulated::shuffle_threads(std::uint64_t /*seed*/) {}
 
 int main(int argc, char** argv) {
     testing::InitGoogleTest(&argc, argv);
-    const trireme::GpuSearch search = trireme::find_gpus();
+    const trireme::device::GpuSearch search = trireme::device::find_gpus();
     if (search.gpus.empty()) {
         std::printf("skipped: %s\n", search.complaint.c_str());
         constexpr int skipped = 77;
         return skipped;
     }
-    trireme::use_gpu(search.gpus.front().number);
+    trireme::device::use_gpu(search.gpus.front().number);
     std::printf("on %s\n", search.gpus.front().name.c_str());
     return RUN_ALL_TESTS();
 }

@@ -40,9 +40,9 @@ protected:
 TEST_F(GpuMoves, OfLayoutsComeToWhatOneProcessorComesTo) {
     std::vector<std::string> decisions;
     for (std::size_t step = 2; step < 8; step += 2) {
-        const Layout layout =
+        const layout::Layout layout =
             random_layout(step, {.ranks = 4, .layers = 11, .most_shares = 4, .most_replicas = 3});
-        decisions.push_back(json_of({.step = step, .layout = layout}));
+        decisions.push_back(plan::json_of({.step = step, .layout = layout}));
     }
     write(decisions);
     const Figures one = trials_.run_steps(training + std::string(on_reference), 0, 0);

@@ -2,13 +2,13 @@
 
 #include "comparison.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 constexpr std::array kinds{ActivationKind::gelu_tanh, ActivationKind::gelu, ActivationKind::tanh};
 
 TEST(Activation, OfZeroIsZeroAndFarOutEitherTheInputOrZero) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype, 1);
         const Activation op{t.numbers(1, 3, {0, 32, -32}), t.unwritten(1, 3)};
 
@@ -42,7 +42,7 @@ TEST(Activation, OfAGeluIsTheInputOrZeroFarOut) {
 // (1 + erf(1 / sqrt(2))) / 2 = 0.841344746069..., tanh(1) = 0.761594155956...
 TEST(Activation, OfOneIsTheValueOfItsFunction) {
     Operands t;
-    const Tensor input = t.numbers(1, 2, {1, -1});
+    const device::Tensor input = t.numbers(1, 2, {1, -1});
     const Activation gelu{input, t.unwritten(1, 2), ActivationKind::gelu};
     const Activation tanh{input, t.unwritten(1, 2), ActivationKind::tanh};
 
@@ -58,8 +58,8 @@ TEST(Activation, OfOneIsTheValueOfItsFunction) {
 TEST(Activation, HasTheGradientOfItsBackwardPass) {
     for (const ActivationKind kind : kinds) {
         Operands t;
-        const Tensor input = t.random(5, 7);
-        const Tensor grad_output = t.random(5, 7);
+        const device::Tensor input = t.random(5, 7);
+        const device::Tensor grad_output = t.random(5, 7);
         const Activation forward{input, t.unwritten(5, 7), kind};
         const ActivationBackward back{input, grad_output, t.unwritten(5, 7), kind};
         const auto loss = [&] {
@@ -75,8 +75,8 @@ TEST(Activation, HasTheGradientOfItsBackwardPass) {
 
 TEST(ActivationBackward, MayReplaceGradOutput) {
     Operands t;
-    const Tensor input = t.random(5, 7);
-    const Tensor grad_output = t.random(5, 7);
+    const device::Tensor input = t.random(5, 7);
+    const device::Tensor grad_output = t.random(5, 7);
     const ActivationBackward apart{input, grad_output, t.unwritten(5, 7)};
     run_reference(apart);
 
@@ -95,7 +95,7 @@ TEST(Activation, RefusesShapesThatDoNotFit) {
 }
 
 TEST(Activation, CostsEveryOperandOnce) {
-    Operands t(DType::f32);
+    Operands t(device::DType::f32);
 
     EXPECT_EQ((Activation{t.random(3, 4), t.unwritten(3, 4)}.cost().bytes), 4 * 24);
     EXPECT_EQ((ActivationBackward{t.random(3, 4), t.random(3, 4), t.unwritten(3, 4)}.cost().bytes), 4 * 36);
@@ -113,7 +113,8 @@ std::vector<double> inputs_of_every_magnitude() {
 }
 
 // Every element to `tolerance` of its own size, or of `least` where it is smaller.
-void expect_digits(const ConstTensor& got, const ConstTensor& expected, double tolerance, double least) {
+void expect_digits(const device::ConstTensor& got, const device::ConstTensor& expected, double tolerance,
+                   double least) {
     for (std::size_t c = 0; c < got.columns; ++c) {
         const double want = get(expected, 0, c);
         ASSERT_NEAR(get(got, 0, c), want, tolerance * std::max(std::abs(want), least)) << "column " << c;
@@ -124,12 +125,12 @@ void expect_digits(const ConstTensor& got, const ConstTensor& expected, double t
 struct Curve {
     Curve(Operands& t, ActivationKind kind, const std::vector<double>& inputs) {
         const std::size_t count = inputs.size();
-        const Tensor input = t.numbers(1, count, inputs);
-        const Tensor ones = t.numbers(1, count, std::vector<double>(count, 1));
+        const device::Tensor input = t.numbers(1, count, inputs);
+        const device::Tensor ones = t.numbers(1, count, std::vector<double>(count, 1));
         value = {input, t.unwritten(1, count), kind};
         slope = {input, ones, t.unwritten(1, count), kind};
     }
-    void draw(Stream stream) const {
+    void draw(device::Stream stream) const {
         launch(stream, value);
         launch(stream, slope);
     }
@@ -143,17 +144,18 @@ struct Curve {
 TEST(CpuBackend, KeepsTheDigitsOfActivations) {
     const std::vector<double> inputs = inputs_of_every_magnitude();
     for (const ActivationKind kind : {ActivationKind::gelu, ActivationKind::tanh}) {
-        for (const DType dtype : {DType::f32, DType::f64}) {
+        for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
             SCOPED_TRACE(cat("kind ", static_cast<int>(kind), ", ", name_of(dtype)));
-            const double tolerance = dtype == DType::f32 ? 6e-7 : 3e-15;  // some units in the last place
-            const double smallest = dtype == DType::f32 ? 1e-35 / tolerance : 1e-300 / tolerance;
+            const double tolerance =
+                dtype == device::DType::f32 ? 6e-7 : 3e-15;  // some units in the last place
+            const double smallest = dtype == device::DType::f32 ? 1e-35 / tolerance : 1e-300 / tolerance;
             Operands exact;
             Operands t(dtype);
             const Curve expected(exact, kind, inputs);
             const Curve got(t, kind, inputs);
 
-            expected.draw(Stream{ReferenceStream{}});
-            got.draw(Stream{CpuStream{}});
+            expected.draw(device::Stream{device::ReferenceStream{}});
+            got.draw(device::Stream{device::CpuStream{}});
 
             expect_digits(got.value.output, expected.value.output, tolerance, smallest);
             expect_digits(got.slope.grad_input, expected.slope.grad_input, tolerance, 1);
@@ -168,7 +170,7 @@ TEST(CpuBackend, AgreesOnEveryKindOfActivation) {
                 return Activation{t.random(rows, columns), t.unwritten(rows, columns), kind};
             });
             expect_same_on_cpu([&](Operands& t) {
-                const Tensor both = t.random(rows, columns);
+                const device::Tensor both = t.random(rows, columns);
                 return ActivationBackward{t.random(rows, columns), both, both, kind};
             });
         });
@@ -188,8 +190,9 @@ TEST(CpuBackend, ActivatesRowsAlikeOnAnyThreads) {
 
 // Numbers as large as they come go the way of infinity, and what is no number stays none.
 TEST(Activation, OfTheLargestNumbersIsFlatAndOfNoNumberIsNone) {
-    for (const Stream& stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
-        for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const device::Stream& stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
+        for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
             Operands t(dtype);
             const Curve gelu(t, ActivationKind::gelu, {0x1p100, -0x1p100, infinity, nan});
             const Curve tanh(t, ActivationKind::tanh, {0x1p100, -infinity, infinity, nan});
@@ -215,4 +218,4 @@ TEST(Activation, OfTheLargestNumbersIsFlatAndOfNoNumberIsNone) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -3,7 +3,7 @@
 #include "comparison.hpp"
 #include "trireme/kernels/attention.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 struct Rows {
@@ -57,7 +57,7 @@ void for_each_attention(std::span<const std::size_t> head_sizes, Test&& test) {
 Attention fused_attention(Operands& t, std::size_t rows, const AttentionShape& shape, std::size_t head_size) {
     const std::size_t own = shape.heads * head_size;
     const std::size_t shared = shape.groups * head_size;
-    const Tensor fused = t.random(rows, own + 2 * shared);
+    const device::Tensor fused = t.random(rows, own + 2 * shared);
     return {.query = fused.column_range(0, own),
             .key = fused.column_range(own, shared),
             .value = fused.column_range(own + shared, shared),
@@ -72,7 +72,7 @@ AttentionBackward fused_backward(Operands& t, std::size_t rows, const AttentionS
     run_reference(forward);
     const std::size_t own = shape.heads * head_size;
     const std::size_t shared = shape.groups * head_size;
-    const Tensor fused = t.unwritten(rows, own + 2 * shared);
+    const device::Tensor fused = t.unwritten(rows, own + 2 * shared);
     return {.query = forward.query,
             .key = forward.key,
             .value = forward.value,
@@ -119,4 +119,4 @@ TEST(CpuAttention, SurvivesScoresThatExpCannotHold) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

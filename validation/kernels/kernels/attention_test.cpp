@@ -3,7 +3,7 @@
 #include "oracle.hpp"
 #include "trireme/kernels/dropout.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -15,7 +15,9 @@ struct Passes {
           key(t.random(rows, shape.groups * head_size)),
           value(t.random(rows, shape.groups * head_size)),
           grad_output(t.random(rows, shape.heads * head_size)) {
-        const auto like = [&](const Tensor& tensor) { return t.unwritten(tensor.rows, tensor.columns); };
+        const auto like = [&](const device::Tensor& tensor) {
+            return t.unwritten(tensor.rows, tensor.columns);
+        };
         forward = {query, key, value, like(query), t.unwritten(rows, shape.heads), shape};
         back = {query,       key,         value,     forward.output, forward.log_sum,
                 grad_output, like(query), like(key), like(value),    shape};
@@ -25,7 +27,7 @@ struct Passes {
         return dot(forward.output, grad_output);
     }
 
-    Tensor query, key, value, grad_output;
+    device::Tensor query, key, value, grad_output;
     Attention forward;
     AttentionBackward back;
 };
@@ -45,7 +47,7 @@ constexpr std::size_t packed_rows = 11;
 constexpr AttentionDropout dropout{.rate = 0.25, .key = RandomKey{5}.then(3), .first_head = 2};
 
 TEST(Attention, OfEqualScoresIsTheMeanOfTheValuesBefore) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         const std::vector<Segment> one{{0, 4, 0}};
         Operands t(dtype, 3);
         const Attention op{.query = t.zeros(4, 1),
@@ -115,7 +117,7 @@ TEST(Attention, OfPackedSegmentsIsThatOfEachAlone) {
             op.log_sum = t.unwritten(segment.length, 4);
             run_reference(op);
 
-            const auto same_rows = [&](const Tensor& tensor) {
+            const auto same_rows = [&](const device::Tensor& tensor) {
                 return values(tensor.row_range(segment.begin, segment.length));
             };
             EXPECT_EQ(values(op.output), same_rows(together.forward.output));
@@ -132,8 +134,9 @@ TEST(Attention, OfPaddingIsZero) {
     run_reference(passes.back);
 
     for (const std::size_t r : {0, 5, 9, 10}) {
-        for (const Tensor& result : {passes.forward.output, passes.forward.log_sum, passes.back.grad_query,
-                                     passes.back.grad_key, passes.back.grad_value}) {
+        for (const device::Tensor& result :
+             {passes.forward.output, passes.forward.log_sum, passes.back.grad_query, passes.back.grad_key,
+              passes.back.grad_value}) {
             EXPECT_EQ(values(result.row_range(r, 1)), Numbers(result.columns, 0)) << "row " << r;
         }
     }
@@ -229,7 +232,7 @@ TEST(Attention, RefusesSegmentsThatOverlapOrLeaveTheRows) {
 }
 
 TEST(Attention, CostsThePairsThatAreNeeded) {
-    Operands t(DType::f32);
+    Operands t(device::DType::f32);
     const Passes causal(t, {.segments = packed, .heads = 4, .groups = 2}, packed_rows, 3);
     Passes both_ways = causal;
     both_ways.forward.shape.is_causal = false;
@@ -243,4 +246,4 @@ TEST(Attention, CostsThePairsThatAreNeeded) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

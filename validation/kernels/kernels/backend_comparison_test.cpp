@@ -9,7 +9,7 @@
 #include "trireme/kernels/norm.hpp"
 #include "trireme/kernels/update.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 template <class Test>
@@ -26,14 +26,14 @@ void for_each_product(Test&& test) {
     });
 }
 
-Tensor random_weight(Operands& t, std::size_t in, std::size_t out, WeightAxes axes) {
+device::Tensor random_weight(Operands& t, std::size_t in, std::size_t out, WeightAxes axes) {
     return axes == WeightAxes::in_out ? t.random(in, out) : t.random(out, in);
 }
 
 TEST(CpuBackend, AgreesOnLinear) {
     for_each_product([](std::size_t rows, std::size_t in, std::size_t out, WeightAxes axes) {
         expect_same_on_cpu([&](Operands& t) {
-            const ConstTensor bias = rows % 2 == 1 ? t.random(1, out) : ConstTensor{};
+            const device::ConstTensor bias = rows % 2 == 1 ? t.random(1, out) : device::ConstTensor{};
             return Linear{t.random(rows, in), random_weight(t, in, out, axes), bias, t.unwritten(rows, out),
                           axes};
         });
@@ -55,7 +55,7 @@ TEST(CpuBackend, AgreesOnLinearBackwardInput) {
 TEST(CpuBackend, AgreesOnLinearBackwardWeight) {
     for_each_product([](std::size_t rows, std::size_t in, std::size_t out, WeightAxes axes) {
         expect_same_on_cpu([&](Operands& t) {
-            const Tensor grad_bias = rows % 2 == 1 ? t.random(1, out) : Tensor{};
+            const device::Tensor grad_bias = rows % 2 == 1 ? t.random(1, out) : device::Tensor{};
             return LinearBackwardWeight{t.random(rows, in), t.random(rows, out),
                                         random_weight(t, in, out, axes), grad_bias, axes};
         });
@@ -94,7 +94,7 @@ TEST(CpuBackend, AgreesOnLayerNormBackwardInput) {
         });
         expect_same_on_cpu([&](Operands& t) {  // in the place of the residual
             const LayerNorm norm = finished_norm(t, rows, channels);
-            const Tensor both = t.random(rows, channels);
+            const device::Tensor both = t.random(rows, channels);
             return LayerNormBackwardInput{
                 norm.input, norm.gain, norm.mean, norm.inv_std, t.random(rows, channels), both, both};
         });
@@ -124,8 +124,8 @@ TEST(CpuBackend, AgreesOnLayerNormBackwardWeight) {
 Dropout dropout_of(Operands& t, std::size_t rows, double rate) {
     return {.rate = rate,
             .key = RandomKey{11}.then(2),
-            .samples = t.indices(DType::i64, rows, 1000),
-            .positions = t.indices(DType::i32, rows, 1000),
+            .samples = t.indices(device::DType::i64, rows, 1000),
+            .positions = t.indices(device::DType::i32, rows, 1000),
             .first_channel = rows};
 }
 
@@ -148,11 +148,11 @@ TEST(CpuBackend, AgreesOnResidualAddInPlace) {
     for_each_shape([](std::size_t rows, std::size_t channels) {
         for (const double rate : {0.0, 0.3}) {
             expect_same_on_cpu([&](Operands& t) {
-                const Tensor both = t.random(rows, channels);
+                const device::Tensor both = t.random(rows, channels);
                 return ResidualAdd{both, t.random(rows, channels), both, dropout_of(t, rows, rate)};
             });
             expect_same_on_cpu([&](Operands& t) {
-                const Tensor both = t.random(rows, channels);
+                const device::Tensor both = t.random(rows, channels);
                 return ResidualAdd{t.random(rows, channels), both, both, dropout_of(t, rows, rate)};
             });
         }
@@ -167,7 +167,7 @@ TEST(CpuBackend, AgreesOnDropoutBackward) {
                                        dropout_of(t, rows, rate)};
             });
             expect_same_on_cpu([&](Operands& t) {
-                const Tensor both = t.random(rows, channels);
+                const device::Tensor both = t.random(rows, channels);
                 return DropoutBackward{both, both, dropout_of(t, rows, rate)};
             });
         }
@@ -184,7 +184,7 @@ TEST(CpuBackend, AgreesOnActivation) {
                                       t.unwritten(rows, channels)};
         });
         expect_same_on_cpu([&](Operands& t) {
-            const Tensor both = t.random(rows, channels);
+            const device::Tensor both = t.random(rows, channels);
             return ActivationBackward{t.random(rows, channels), both, both};
         });
     });
@@ -208,25 +208,27 @@ TEST(CpuBackend, AgreesOnEmbedding) {
     for_each_shape([](std::size_t rows, std::size_t channels) {
         for (const bool has_positions : {true, false}) {
             expect_same_on_cpu([&](Operands& t) {
-                const ConstTensor positions = has_positions ? t.random(9, channels) : ConstTensor{};
-                return Embedding{.tokens = t.indices(DType::i32, rows, 40),
-                                 .positions = t.indices(DType::i32, rows, 9),
+                const device::ConstTensor positions =
+                    has_positions ? t.random(9, channels) : device::ConstTensor{};
+                return Embedding{.tokens = t.indices(device::DType::i32, rows, 40),
+                                 .positions = t.indices(device::DType::i32, rows, 9),
                                  .token_table = t.random(40, channels),
                                  .position_table = positions,
                                  .output = t.unwritten(rows, channels)};
             });
             expect_same_on_cpu([&](Operands& t) {
-                const Tensor positions = has_positions ? t.random(9, channels) : Tensor{};
-                return EmbeddingBackward{t.indices(DType::i32, rows, 40), t.indices(DType::i32, rows, 9),
-                                         t.random(rows, channels), t.random(40, channels), positions};
+                const device::Tensor positions = has_positions ? t.random(9, channels) : device::Tensor{};
+                return EmbeddingBackward{t.indices(device::DType::i32, rows, 40),
+                                         t.indices(device::DType::i32, rows, 9), t.random(rows, channels),
+                                         t.random(40, channels), positions};
             });
         }
     });
 }
 
 // Every fifth row has no target.
-Tensor some_targets(Operands& t, std::size_t rows, std::size_t vocabulary) {
-    const Tensor targets = t.indices(DType::i32, rows, vocabulary);
+device::Tensor some_targets(Operands& t, std::size_t rows, std::size_t vocabulary) {
+    const device::Tensor targets = t.indices(device::DType::i32, rows, vocabulary);
     for (std::size_t r = 1; r < rows; r += 5) set(targets, 0, r, no_target);
     return targets;
 }
@@ -238,7 +240,7 @@ TEST(CpuBackend, AgreesOnCrossEntropy) {
             expect_same_on_cpu([&](Operands& t) {
                 return CrossEntropy{.logits = t.random(rows, vocabulary),
                                     .targets = some_targets(t, rows, vocabulary),
-                                    .losses = t.unwritten_of(DType::f64, 1, rows),
+                                    .losses = t.unwritten_of(device::DType::f64, 1, rows),
                                     .gradient_scale = scale};
             });
         }
@@ -247,14 +249,14 @@ TEST(CpuBackend, AgreesOnCrossEntropy) {
 
 TEST(CpuBackend, AgreesOnCrossEntropyOfLargeLogits) {
     expect_same_on_cpu([](Operands& t) {
-        const Tensor logits = t.random(9, 100);
+        const device::Tensor logits = t.random(9, 100);
         for (std::size_t i = 0; i < logits.size(); ++i) {
             // Multiples of 8 up to some hundreds: all differences are exact, and exp() overflows for most.
             set(logits, i / 100, i % 100, 8 * std::round(16 * get(logits, i / 100, i % 100)));
         }
         return CrossEntropy{.logits = logits,
                             .targets = some_targets(t, 9, 100),
-                            .losses = t.unwritten_of(DType::f64, 1, 9),
+                            .losses = t.unwritten_of(device::DType::f64, 1, 9),
                             .gradient_scale = 3};
     });
 }
@@ -292,7 +294,7 @@ TEST(CpuBackend, AgreesOnUpdates) {
             expect_same_on_cpu([&](Operands& t) {
                 return SgdUpdate{.parameter = t.random(1, size),
                                  .gradient = t.random(1, size),
-                                 .velocity = has_velocity ? t.random(1, size) : Tensor{},
+                                 .velocity = has_velocity ? t.random(1, size) : device::Tensor{},
                                  .gradient_scale = 0.25,
                                  .rate = 0.125,
                                  .momentum = has_velocity ? 0.75 : 0,
@@ -300,22 +302,22 @@ TEST(CpuBackend, AgreesOnUpdates) {
             });
         }
         expect_same_on_cpu([&](Operands& t) {
-            return SumOfSquares{t.random(1, size), t.unwritten_of(DType::f64, 1, 1)};
+            return SumOfSquares{t.random(1, size), t.unwritten_of(device::DType::f64, 1, 1)};
         });
     }
 }
 
 TEST(CpuBackend, AddsSquaresInDoubleAndInOneOrder) {
     constexpr std::size_t size = 100'003;
-    for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype);
-        const Tensor input = t.random(1, size);
-        const SumOfSquares expected{input, t.unwritten_of(DType::f64, 1, 1)};
+        const device::Tensor input = t.random(1, size);
+        const SumOfSquares expected{input, t.unwritten_of(device::DType::f64, 1, 1)};
         run_reference(expected);
         std::vector<double> sums;
         for (const int threads : {1, 2, 3}) {
-            Stream stream{CpuStream{threads}};
-            const SumOfSquares op{input, t.unwritten_of(DType::f64, 1, 1)};
+            device::Stream stream{device::CpuStream{threads}};
+            const SumOfSquares op{input, t.unwritten_of(device::DType::f64, 1, 1)};
             launch(stream, op);
             sums.push_back(get(op.result, 0, 0));
         }
@@ -328,9 +330,9 @@ TEST(CpuBackend, AddsSquaresInDoubleAndInOneOrder) {
 
 TEST(CpuBackend, RefusesWhatIsBeyondATable) {
     Operands t;
-    Stream stream{CpuStream{}};
-    const Tensor beyond = t.numbers_of(DType::i32, 1, 2, {0, 3});
-    const Tensor losses = t.unwritten_of(DType::f64, 1, 2);
+    device::Stream stream{device::CpuStream{}};
+    const device::Tensor beyond = t.numbers_of(device::DType::i32, 1, 2, {0, 3});
+    const device::Tensor losses = t.unwritten_of(device::DType::f64, 1, 2);
 
     EXPECT_THROW(launch(stream, Embedding{.tokens = beyond,
                                           .positions = beyond,
@@ -343,4 +345,4 @@ TEST(CpuBackend, RefusesWhatIsBeyondATable) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

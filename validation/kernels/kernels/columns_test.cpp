@@ -3,14 +3,15 @@
 #include "comparison.hpp"
 #include "trireme/kernels/linear.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using Numbers = std::vector<double>;
 
 TEST(GatherColumns, TakesTheColumnsInTheOrderOfTheirNames) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
-        for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
+        for (device::Stream stream :
+             {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
             Operands t(dtype, 2);
             const GatherColumns op{.input = t.numbers(2, 3, {1, 2, 3, 4, 5, 6}),
                                    .columns = t.i32_vector({2, 0, 2}),
@@ -34,8 +35,9 @@ TEST(ScatterColumns, FillsTheOtherColumnsAndAddsWhereItIsTold) {
                                                          {Unnamed::mean, {13, 22, 32, 41, 57, 66, 76, 85}}};
     for (const bool accumulate : {false, true}) {
         for (const auto& [unnamed, expected] : accumulate ? added : written) {
-            for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
-                Operands t(DType::f32, 2);
+            for (device::Stream stream :
+                 {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
+                Operands t(device::DType::f32, 2);
                 const ScatterColumns op{.input = t.numbers(2, 2, {1, 3, 5, 7}),
                                         .columns = t.i32_vector({3, 0}),
                                         .output = t.numbers(2, 4, {10, 20, 30, 40, 50, 60, 70, 80}),
@@ -53,7 +55,7 @@ TEST(ScatterColumns, FillsTheOtherColumnsAndAddsWhereItIsTold) {
 
 GatherColumns some_columns(Operands& t, std::size_t rows, std::size_t count) {
     return {.input = t.random(rows, 40),
-            .columns = t.indices(DType::i32, count, 40),
+            .columns = t.indices(device::DType::i32, count, 40),
             .output = t.unwritten(rows, count)};
 }
 
@@ -91,10 +93,10 @@ TEST(Columns, DoNotDependOnTheNumberOfThreads) {
 
 // The one that is not named is zero.
 TEST(Columns, ComeBackWhereTheyWere) {
-    Stream stream{ReferenceStream{}};
+    device::Stream stream{device::ReferenceStream{}};
     Operands t;
-    const Tensor names = t.i32_vector({0, 2, 3});
-    const Tensor table = t.random(5, 4), taken = t.unwritten(5, 3), back = t.unwritten(5, 4);
+    const device::Tensor names = t.i32_vector({0, 2, 3});
+    const device::Tensor table = t.random(5, 4), taken = t.unwritten(5, 3), back = t.unwritten(5, 4);
 
     launch(stream, GatherColumns{table, names, taken});
     launch(stream, ScatterColumns{taken, names, back, Unnamed::zero});
@@ -106,7 +108,7 @@ TEST(Columns, ComeBackWhereTheyWere) {
 
 TEST(Columns, RefuseNamesOfColumnsThatAreNot) {
     Operands t;
-    const Tensor table = t.random(2, 3);
+    const device::Tensor table = t.random(2, 3);
 
     EXPECT_EQ(refused_indices(GatherColumns{table, t.i32_vector({0, 3}), t.unwritten(2, 2)}),
               "gather_columns: columns[1] is 3, not within 0 .. 2");
@@ -117,8 +119,8 @@ TEST(Columns, RefuseNamesOfColumnsThatAreNot) {
 }
 
 TEST(Columns, RefuseShapesThatDoNotFit) {
-    Operands t(DType::f32);
-    const Tensor pair = t.i32_vector({0, 1});
+    Operands t(device::DType::f32);
+    const device::Tensor pair = t.i32_vector({0, 1});
 
     EXPECT_EQ(refusal(GatherColumns{t.random(4, 3), pair, t.unwritten(2, 2)}),
               "gather_columns: input is f32 4 x 3, not f32 2 x 3");
@@ -133,9 +135,9 @@ TEST(Columns, RefuseShapesThatDoNotFit) {
 }
 
 TEST(Columns, CostWhatIsMoved) {
-    Operands t(DType::f32);
-    const Tensor pair = t.i32_vector({0, 1});
-    const Tensor two = t.random(3, 2), nine = t.random(3, 9);
+    Operands t(device::DType::f32);
+    const device::Tensor pair = t.i32_vector({0, 1});
+    const device::Tensor two = t.random(3, 2), nine = t.random(3, 9);
 
     EXPECT_EQ((GatherColumns{nine, pair, two}.cost().bytes), 4 * (2 + 2 * 6));
     EXPECT_EQ((ScatterColumns{two, pair, nine}.cost().bytes), 4 * (2 + 2 * 6));
@@ -145,15 +147,16 @@ TEST(Columns, CostWhatIsMoved) {
 
 // Of three channels with two outputs each: |2 - 1| + |4 - 6| = 3 and so on, added to what is there.
 TEST(ChannelChange, AddsUpHowFarTheOutputsOfEachChannelHaveMoved) {
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
-        for (const DType dtype : {DType::f32, DType::f64}) {
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
+        for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
             Operands t(dtype, 2);
             const ChannelChange rows{.weight = t.numbers(3, 2, {2, 4, 0, 0, -1, 1}),
                                      .before = t.numbers(3, 2, {1, 6, 0, 0, 1, 0.5}),
-                                     .change = t.numbers_of(DType::f64, 1, 3, {10, 0, 0})};
+                                     .change = t.numbers_of(device::DType::f64, 1, 3, {10, 0, 0})};
             const ChannelChange columns{.weight = t.numbers(2, 3, {2, 0, -1, 4, 0, 1}),
                                         .before = t.numbers(2, 3, {1, 0, 1, 6, 0, 0.5}),
-                                        .change = t.numbers_of(DType::f64, 1, 3, {10, 0, 0}),
+                                        .change = t.numbers_of(device::DType::f64, 1, 3, {10, 0, 0}),
                                         .axes = WeightAxes::out_in};
 
             launch(stream, rows);
@@ -169,7 +172,7 @@ ChannelChange some_change(Operands& t, std::size_t rows, std::size_t columns, We
     const std::size_t channels = axes == WeightAxes::in_out ? rows : columns;
     return {.weight = t.random(rows, columns),
             .before = t.random(rows, columns),
-            .change = t.numbers_of(DType::f64, 1, channels, Numbers(channels, 0.0)),
+            .change = t.numbers_of(device::DType::f64, 1, channels, Numbers(channels, 0.0)),
             .axes = axes};
 }
 
@@ -183,9 +186,9 @@ TEST(ChannelChange, IsTheSameOnTheCpuWithAnyThreads) {
 }
 
 TEST(ChannelChange, RefusesShapesThatDoNotFit) {
-    Operands t(DType::f32);
-    const Tensor weight = t.random(2, 3);
-    const Tensor three = t.numbers_of(DType::f64, 1, 3, {0, 0, 0});
+    Operands t(device::DType::f32);
+    const device::Tensor weight = t.random(2, 3);
+    const device::Tensor three = t.numbers_of(device::DType::f64, 1, 3, {0, 0, 0});
 
     EXPECT_EQ(refusal(ChannelChange{weight, weight, three}),
               "channel_change: change is f64 1 x 3, not f64 1 x 2");
@@ -195,4 +198,4 @@ TEST(ChannelChange, RefusesShapesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -10,13 +10,15 @@
 #include "oracle.hpp"
 #include "trireme/kernels/launch.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 // What is left of a float after sums of some hundred terms, relative to the largest element of its tensor.
 constexpr double float_tolerance = 1e-5;
 constexpr double double_tolerance = 1e-12;
 
-inline double tolerance_of(DType dtype) { return dtype == DType::f32 ? float_tolerance : double_tolerance; }
+inline double tolerance_of(device::DType dtype) {
+    return dtype == device::DType::f32 ? float_tolerance : double_tolerance;
+}
 
 // Compares every element, of what was only read too: a kernel must leave it as it was.
 inline void expect_close(const Operands& got, const Operands& expected, double tolerance) {
@@ -41,7 +43,8 @@ inline void expect_close(const Operands& got, const Operands& expected, double t
 template <class Op>
 std::string refused_indices(const Op& op) {
     std::string reference;
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         std::string sentence = "nothing is wrong";
         try {
             launch(stream, op);
@@ -75,12 +78,12 @@ template <class Make>
 void expect_same_on_cpu(Make&& make) {
     Operands expected;
     run_reference(make(expected));
-    for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         for (const int threads : {1, 2}) {
             const std::size_t gap = threads == 1 ? 0 : 7;
             SCOPED_TRACE(cat(name_of(dtype), ", ", threads, " threads, gaps of ", gap));
             Operands got(dtype, gap);
-            Stream stream{CpuStream{threads}};
+            device::Stream stream{device::CpuStream{threads}};
             launch(stream, make(got));
             expect_close(got, expected, tolerance_of(dtype));
             if (testing::Test::HasFailure()) return;
@@ -92,8 +95,8 @@ void expect_same_on_cpu(Make&& make) {
 inline bool have_same_bits(const Operands& a, const Operands& b) {
     if (a.all().size() != b.all().size()) return false;
     for (std::size_t i = 0; i < a.all().size(); ++i) {
-        const Tensor& left = a.all()[i];
-        const Tensor& right = b.all()[i];
+        const device::Tensor& left = a.all()[i];
+        const device::Tensor& right = b.all()[i];
         for (std::size_t r = 0; r < left.rows; ++r) {
             const std::size_t bytes = left.columns * bytes_of(left.dtype);
             if (std::memcmp(left.row_range(r, 1).data, right.row_range(r, 1).data, bytes) != 0) return false;
@@ -106,18 +109,18 @@ inline bool have_same_bits(const Operands& a, const Operands& b) {
 // that vectors begin elsewhere too.
 template <class Make>
 void expect_same_bits_on_any_threads(Make&& make) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands alone(dtype);
-        Stream one_thread{CpuStream{1}};
+        device::Stream one_thread{device::CpuStream{1}};
         launch(one_thread, make(alone));
         for (const int threads : {1, 2, 3, 4}) {
             SCOPED_TRACE(cat(name_of(dtype), ", ", threads, " threads"));
             Operands shared(dtype, 5);
-            Stream stream{CpuStream{threads}};
+            device::Stream stream{device::CpuStream{threads}};
             launch(stream, make(shared));
             EXPECT_TRUE(have_same_bits(shared, alone));
         }
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

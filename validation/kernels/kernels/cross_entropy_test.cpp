@@ -2,26 +2,26 @@
 
 #include "comparison.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using Numbers = std::vector<double>;
 
-Tensor targets_of(Operands& t, const Numbers& content) {
-    return t.numbers_of(DType::i32, 1, content.size(), content);
+device::Tensor targets_of(Operands& t, const Numbers& content) {
+    return t.numbers_of(device::DType::i32, 1, content.size(), content);
 }
 
 // Choices that no kernel has made.
-Tensor unchosen(Operands& t, std::size_t rows) {
-    return t.numbers_of(DType::i32, 1, rows, Numbers(rows, -777));
+device::Tensor unchosen(Operands& t, std::size_t rows) {
+    return t.numbers_of(device::DType::i32, 1, rows, Numbers(rows, -777));
 }
 
 TEST(CrossEntropy, OfEqualLogitsIsTheLogOfTheVocabulary) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype, 3);
         const CrossEntropy op{.logits = t.numbers(2, 4, Numbers(8, 5)),
                               .targets = targets_of(t, {1, 3}),
-                              .losses = t.unwritten_of(DType::f64, 1, 2),
+                              .losses = t.unwritten_of(device::DType::f64, 1, 2),
                               .gradient_scale = 8};
 
         run_reference(op);
@@ -38,7 +38,8 @@ TEST(CrossEntropy, OfEqualLogitsIsTheLogOfTheVocabulary) {
 
 TEST(CrossEntropy, OfARowWithoutTargetIsZero) {
     Operands t;
-    const CrossEntropy op{t.random(1, 5), targets_of(t, {no_target}), t.unwritten_of(DType::f64, 1, 1), {}, 3};
+    const CrossEntropy op{
+        t.random(1, 5), targets_of(t, {no_target}), t.unwritten_of(device::DType::f64, 1, 1), {}, 3};
 
     run_reference(op);
 
@@ -48,7 +49,8 @@ TEST(CrossEntropy, OfARowWithoutTargetIsZero) {
 
 TEST(CrossEntropy, LeavesTheLogitsWhenNoGradientIsWanted) {
     Operands t;
-    const CrossEntropy op{t.random(2, 5), targets_of(t, {4, no_target}), t.unwritten_of(DType::f64, 1, 2)};
+    const CrossEntropy op{t.random(2, 5), targets_of(t, {4, no_target}),
+                          t.unwritten_of(device::DType::f64, 1, 2)};
     const Numbers before = values(op.logits);
 
     run_reference(op);
@@ -58,10 +60,10 @@ TEST(CrossEntropy, LeavesTheLogitsWhenNoGradientIsWanted) {
 }
 
 TEST(CrossEntropy, SurvivesLogitsThatExpCannotHold) {
-    Operands t(DType::f32);
+    Operands t(device::DType::f32);
     const CrossEntropy op{t.numbers(2, 3, {1000, 0, -1000, 1000, 0, -1000}),
                           targets_of(t, {0, 2}),
-                          t.unwritten_of(DType::f64, 1, 2),
+                          t.unwritten_of(device::DType::f64, 1, 2),
                           {},
                           1};
 
@@ -75,15 +77,15 @@ TEST(CrossEntropy, WritesItsGradient) {
     constexpr double scale = 0.75;
     for (const double smoothing : {0.0, 0.25}) {
         Operands t;
-        const Tensor logits = t.random(4, 6);
-        const Tensor targets = targets_of(t, {3, 0, no_target, 5});
+        const device::Tensor logits = t.random(4, 6);
+        const device::Tensor targets = targets_of(t, {3, 0, no_target, 5});
         const CrossEntropy forward{.logits = logits,
                                    .targets = targets,
-                                   .losses = t.unwritten_of(DType::f64, 1, 4),
+                                   .losses = t.unwritten_of(device::DType::f64, 1, 4),
                                    .smoothing = smoothing};
         const CrossEntropy both{.logits = t.numbers(4, 6, values(logits)),
                                 .targets = targets,
-                                .losses = t.unwritten_of(DType::f64, 1, 4),
+                                .losses = t.unwritten_of(device::DType::f64, 1, 4),
                                 .gradient_scale = scale,
                                 .smoothing = smoothing};
         const auto loss = [&] {
@@ -101,12 +103,13 @@ TEST(CrossEntropy, WritesItsGradient) {
 
 // Of two equal logits that are far above the others each has half of the probability.
 TEST(CrossEntropy, SmoothsTheTargetOverTheVocabulary) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
-        for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
+        for (device::Stream stream :
+             {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
             Operands t(dtype, 3);
             const CrossEntropy op{.logits = t.numbers(1, 4, {1000, 1000, -1000, -1000}),
                                   .targets = targets_of(t, {2}),
-                                  .losses = t.unwritten_of(DType::f64, 1, 1),
+                                  .losses = t.unwritten_of(device::DType::f64, 1, 1),
                                   .gradient_scale = 8,
                                   .smoothing = 0.5};
 
@@ -123,13 +126,14 @@ TEST(CrossEntropy, SmoothsTheTargetOverTheVocabulary) {
 }
 
 TEST(CrossEntropy, ChoosesTheFirstOfTheLargestLogits) {
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         for (const double scale : {0.0, 1.0}) {
-            Operands t(DType::f32, 2);
+            Operands t(device::DType::f32, 2);
             const CrossEntropy op{
                 .logits = t.numbers(4, 4, {1, 3, 3, 2, -5, -7, -6, -8, 0, 0, 0, 0, 1, 2, 3, 4}),
                 .targets = targets_of(t, {0, 1, no_target, no_target}),
-                .losses = t.unwritten_of(DType::f64, 1, 4),
+                .losses = t.unwritten_of(device::DType::f64, 1, 4),
                 .choices = unchosen(t, 4),
                 .gradient_scale = scale};
 
@@ -147,11 +151,11 @@ TEST(CrossEntropy, ChoosesTheFirstOfTheLargestLogits) {
 TEST(CrossEntropy, FindsTheChoiceWhereverItIs) {
     constexpr std::size_t vocabulary = 600;
     for (std::size_t first = 0; first < vocabulary; ++first) {
-        Operands t(DType::f32);
-        Stream stream{CpuStream{}};
+        Operands t(device::DType::f32);
+        device::Stream stream{device::CpuStream{}};
         const CrossEntropy op{.logits = t.random(1, vocabulary),
                               .targets = targets_of(t, {no_target}),
-                              .losses = t.unwritten_of(DType::f64, 1, 1),
+                              .losses = t.unwritten_of(device::DType::f64, 1, 1),
                               .choices = unchosen(t, 1)};
         set(op.logits, 0, first, 3);
         set(op.logits, 0, (first + vocabulary) / 2, 3);
@@ -163,11 +167,12 @@ TEST(CrossEntropy, FindsTheChoiceWhereverItIs) {
 }
 
 TEST(CrossEntropy, ChoosesAColumnThatExistsWhateverTheLogits) {
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
-        Operands t(DType::f32);
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
+        Operands t(device::DType::f32);
         const CrossEntropy op{.logits = t.numbers(2, 2, {nan, nan, -infinity, -infinity}),
                               .targets = targets_of(t, {no_target, no_target}),
-                              .losses = t.unwritten_of(DType::f64, 1, 2),
+                              .losses = t.unwritten_of(device::DType::f64, 1, 2),
                               .choices = unchosen(t, 2)};
 
         launch(stream, op);
@@ -178,11 +183,11 @@ TEST(CrossEntropy, ChoosesAColumnThatExistsWhateverTheLogits) {
 
 // Every fifth row has no target.
 CrossEntropy smoothed(Operands& t, std::size_t rows, std::size_t vocabulary, double scale, double smoothing) {
-    const Tensor targets = t.indices(DType::i32, rows, vocabulary);
+    const device::Tensor targets = t.indices(device::DType::i32, rows, vocabulary);
     for (std::size_t r = 1; r < rows; r += 5) set(targets, 0, r, no_target);
     return {.logits = t.random(rows, vocabulary),
             .targets = targets,
-            .losses = t.unwritten_of(DType::f64, 1, rows),
+            .losses = t.unwritten_of(device::DType::f64, 1, rows),
             .choices = unchosen(t, rows),
             .gradient_scale = scale,
             .smoothing = smoothing};
@@ -207,7 +212,7 @@ TEST(CrossEntropy, DoesNotDependOnTheNumberOfThreads) {
 
 TEST(CrossEntropy, RefusesATargetBeyondTheVocabulary) {
     Operands t;
-    const CrossEntropy op{t.random(2, 5), targets_of(t, {4, 5}), t.unwritten_of(DType::f64, 1, 2)};
+    const CrossEntropy op{t.random(2, 5), targets_of(t, {4, 5}), t.unwritten_of(device::DType::f64, 1, 2)};
 
     try {
         run_reference(op);
@@ -218,15 +223,16 @@ TEST(CrossEntropy, RefusesATargetBeyondTheVocabulary) {
 }
 
 TEST(CrossEntropy, RefusesShapesThatDoNotFit) {
-    Operands t(DType::f32);
-    const CrossEntropy few_targets{t.random(2, 5), targets_of(t, {1}), t.unwritten_of(DType::f64, 1, 2)};
+    Operands t(device::DType::f32);
+    const CrossEntropy few_targets{t.random(2, 5), targets_of(t, {1}),
+                                   t.unwritten_of(device::DType::f64, 1, 2)};
     const CrossEntropy single_losses{t.random(2, 5), targets_of(t, {1, 2}), t.unwritten(1, 2)};
 
     EXPECT_EQ(refusal(few_targets), "cross_entropy: targets is i32 1 x 1, not i32 1 x 2");
     EXPECT_EQ(refusal(single_losses), "cross_entropy: losses is f32 1 x 2, not f64 1 x 2");
 
-    CrossEntropy op{t.random(2, 5), targets_of(t, {1, 2}), t.unwritten_of(DType::f64, 1, 2)};
-    op.choices = t.unwritten_of(DType::i64, 1, 2);
+    CrossEntropy op{t.random(2, 5), targets_of(t, {1, 2}), t.unwritten_of(device::DType::f64, 1, 2)};
+    op.choices = t.unwritten_of(device::DType::i64, 1, 2);
     EXPECT_EQ(refusal(op), "cross_entropy: choices is i64 1 x 2, not i32 1 x 2");
     op.choices = {};
     op.smoothing = 1;
@@ -236,8 +242,8 @@ TEST(CrossEntropy, RefusesShapesThatDoNotFit) {
 }
 
 TEST(CrossEntropy, CostsTheLogitsTwiceOnlyForGradients) {
-    Operands t(DType::f32);
-    CrossEntropy op{t.random(2, 5), targets_of(t, {1, 2}), t.unwritten_of(DType::f64, 1, 2), {}, 1};
+    Operands t(device::DType::f32);
+    CrossEntropy op{t.random(2, 5), targets_of(t, {1, 2}), t.unwritten_of(device::DType::f64, 1, 2), {}, 1};
 
     EXPECT_EQ(op.cost().bytes, 4 * (2 * 10 + 2) + 8 * 2);
     op.gradient_scale = 0;
@@ -247,4 +253,4 @@ TEST(CrossEntropy, CostsTheLogitsTwiceOnlyForGradients) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

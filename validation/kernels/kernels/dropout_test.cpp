@@ -2,7 +2,7 @@
 
 #include "oracle.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -15,12 +15,12 @@ Dropout dropout_at_positions(Operands& t, std::size_t rows, double rate) {
     for (std::size_t r = 0; r < rows; ++r) positions[r] = static_cast<double>(r);
     return {.rate = rate,
             .key = key,
-            .samples = t.numbers_of(DType::i64, 1, rows, Numbers(rows, 5)),
-            .positions = t.numbers_of(DType::i32, 1, rows, positions)};
+            .samples = t.numbers_of(device::DType::i64, 1, rows, Numbers(rows, 5)),
+            .positions = t.numbers_of(device::DType::i32, 1, rows, positions)};
 }
 
 TEST(ResidualAdd, AddsWithoutDropout) {
-    Operands t(DType::f32, 3);
+    Operands t(device::DType::f32, 3);
     const ResidualAdd op{.residual = t.numbers(2, 2, {1, 2, 3, 4}),
                          .input = t.numbers(2, 2, {10, 20, 30, 40}),
                          .output = t.unwritten(2, 2)};
@@ -35,8 +35,8 @@ TEST(ResidualAdd, DropsWhereTheRandomWordIsBelowTheRate) {
     Operands t;
     const Dropout dropout{.rate = 0.5,
                           .key = key,
-                          .samples = t.numbers_of(DType::i64, 1, 2, {5, 9}),
-                          .positions = t.numbers_of(DType::i32, 1, 2, {30, 2}),
+                          .samples = t.numbers_of(device::DType::i64, 1, 2, {5, 9}),
+                          .positions = t.numbers_of(device::DType::i32, 1, 2, {30, 2}),
                           .first_channel = 6};
     const ResidualAdd op{t.numbers(2, 3, Numbers(6, 100)), t.numbers(2, 3, Numbers(6, 1)), t.unwritten(2, 3),
                          dropout};
@@ -57,7 +57,7 @@ TEST(ResidualAdd, DropsWhereTheRandomWordIsBelowTheRate) {
 TEST(ResidualAdd, WithoutResidualIsDropoutAlone) {
     Operands t;
     const Dropout dropout = dropout_at_positions(t, 40, 0.25);
-    const Tensor input = t.random(40, 10);
+    const device::Tensor input = t.random(40, 10);
     const ResidualAdd alone{{}, input, t.unwritten(40, 10), dropout};
     const ResidualAdd to_zeros{t.zeros(40, 10), input, t.unwritten(40, 10), dropout};
 
@@ -70,12 +70,12 @@ TEST(ResidualAdd, WithoutResidualIsDropoutAlone) {
 TEST(ResidualAdd, MayReplaceResidualOrInput) {
     Operands t;
     const Dropout dropout = dropout_at_positions(t, 9, 0.25);
-    const Tensor residual = t.random(9, 6);
-    const Tensor input = t.random(9, 6);
+    const device::Tensor residual = t.random(9, 6);
+    const device::Tensor input = t.random(9, 6);
     const ResidualAdd apart{residual, input, t.unwritten(9, 6), dropout};
     run_reference(apart);
-    const Tensor first = t.numbers(9, 6, values(residual));
-    const Tensor second = t.numbers(9, 6, values(input));
+    const device::Tensor first = t.numbers(9, 6, values(residual));
+    const device::Tensor second = t.numbers(9, 6, values(input));
 
     run_reference(ResidualAdd{first, input, first, dropout});
     run_reference(ResidualAdd{residual, second, second, dropout});
@@ -103,14 +103,14 @@ TEST(Dropout, KeepsItsFractionAndScalesIt) {
 
 TEST(Dropout, DoesNotDependOnTheOrderOfTheRows) {
     Operands t;
-    const Tensor ones = t.numbers(3, 8, Numbers(24, 1));
+    const device::Tensor ones = t.numbers(3, 8, Numbers(24, 1));
     Dropout forwards{.rate = 0.5,
                      .key = key,
-                     .samples = t.numbers_of(DType::i64, 1, 3, {4, 4, 6}),
-                     .positions = t.numbers_of(DType::i32, 1, 3, {0, 1, 0})};
+                     .samples = t.numbers_of(device::DType::i64, 1, 3, {4, 4, 6}),
+                     .positions = t.numbers_of(device::DType::i32, 1, 3, {0, 1, 0})};
     Dropout backwards = forwards;
-    backwards.samples = t.numbers_of(DType::i64, 1, 3, {6, 4, 4});
-    backwards.positions = t.numbers_of(DType::i32, 1, 3, {0, 1, 0});
+    backwards.samples = t.numbers_of(device::DType::i64, 1, 3, {6, 4, 4});
+    backwards.positions = t.numbers_of(device::DType::i32, 1, 3, {0, 1, 0});
     const ResidualAdd first{{}, ones, t.unwritten(3, 8), forwards};
     const ResidualAdd second{{}, ones, t.unwritten(3, 8), backwards};
 
@@ -127,12 +127,12 @@ TEST(Dropout, DoesNotDependOnTheOrderOfTheRows) {
 TEST(Dropout, OfTwoColumnSlicesIsThatOfTheWhole) {
     for (const std::size_t cut : {4, 6, 9}) {
         Operands t;
-        const Tensor input = t.random(20, 13);
+        const device::Tensor input = t.random(20, 13);
         const Dropout dropout = dropout_at_positions(t, 20, 0.5);
         Dropout right = dropout;
         right.first_channel = cut;
-        const Tensor whole = t.unwritten(20, 13);
-        const Tensor slices = t.unwritten(20, 13);
+        const device::Tensor whole = t.unwritten(20, 13);
+        const device::Tensor slices = t.unwritten(20, 13);
 
         run_reference(ResidualAdd{{}, input, whole, dropout});
         run_reference(ResidualAdd{{}, input.column_range(0, cut), slices.column_range(0, cut), dropout});
@@ -145,8 +145,8 @@ TEST(Dropout, OfTwoColumnSlicesIsThatOfTheWhole) {
 
 TEST(DropoutBackward, DropsWhatTheForwardPassDropped) {
     Operands t;
-    const Tensor input = t.random(6, 9);
-    const Tensor grad_output = t.random(6, 9);
+    const device::Tensor input = t.random(6, 9);
+    const device::Tensor grad_output = t.random(6, 9);
     const Dropout dropout = dropout_at_positions(t, 6, 0.375);
     const ResidualAdd forward{t.random(6, 9), input, t.unwritten(6, 9), dropout};
     const DropoutBackward back{grad_output, t.unwritten(6, 9), dropout};
@@ -170,7 +170,7 @@ TEST(Dropout, RefusesShapesAndRatesThatDoNotFit) {
     ResidualAdd everything_dropped = good;
     everything_dropped.dropout.rate = 1;
     ResidualAdd wrong_samples = good;
-    wrong_samples.dropout.samples = t.indices(DType::i32, 3, 9);
+    wrong_samples.dropout.samples = t.indices(device::DType::i32, 3, 9);
     const DropoutBackward wrong_positions{t.random(3, 4), t.unwritten(3, 4), dropout_at_positions(t, 2, 0.5)};
 
     EXPECT_NO_THROW(good.check());
@@ -181,7 +181,7 @@ TEST(Dropout, RefusesShapesAndRatesThatDoNotFit) {
 }
 
 TEST(Dropout, CostsEveryOperandOnce) {
-    Operands t(DType::f32);
+    Operands t(device::DType::f32);
     const ResidualAdd with{t.random(3, 4), t.random(3, 4), t.unwritten(3, 4), dropout_at_positions(t, 3, 0.5)};
     const ResidualAdd without{{}, t.random(3, 4), t.unwritten(3, 4), dropout_at_positions(t, 3, 0)};
     const DropoutBackward back{t.random(3, 4), t.unwritten(3, 4), dropout_at_positions(t, 3, 0.5)};
@@ -192,4 +192,4 @@ TEST(Dropout, CostsEveryOperandOnce) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -2,7 +2,7 @@
 #include "comparison.hpp"
 #include "trireme/kernels/embedding.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -11,8 +11,8 @@ constexpr std::size_t vocabulary = 40;
 constexpr std::size_t positions = 9;
 
 // Whole numbers, whose sums are exact.
-Tensor whole_numbers(Operands& t, std::size_t rows, std::size_t columns) {
-    const Tensor tensor = t.random(rows, columns);
+device::Tensor whole_numbers(Operands& t, std::size_t rows, std::size_t columns) {
+    const device::Tensor tensor = t.random(rows, columns);
     for (std::size_t r = 0; r < rows; ++r) {
         for (std::size_t c = 0; c < columns; ++c) set(tensor, r, c, std::round(100 * get(tensor, r, c)));
     }
@@ -20,18 +20,18 @@ Tensor whole_numbers(Operands& t, std::size_t rows, std::size_t columns) {
 }
 
 Embedding whole_lookup(Operands& t, std::size_t rows, std::size_t channels) {
-    return {.tokens = t.indices(DType::i32, rows, vocabulary),
-            .positions = t.indices(DType::i32, rows, positions),
+    return {.tokens = t.indices(device::DType::i32, rows, vocabulary),
+            .positions = t.indices(device::DType::i32, rows, positions),
             .token_table = whole_numbers(t, vocabulary, channels),
             .position_table = whole_numbers(t, positions, channels),
-            .types = t.indices(DType::i32, rows, 2),
+            .types = t.indices(device::DType::i32, rows, 2),
             .type_table = whole_numbers(t, 2, channels),
             .output = t.unwritten(rows, channels)};
 }
 
 EmbeddingBackward whole_sums(Operands& t, std::size_t rows, std::size_t channels) {
-    return {.tokens = t.indices(DType::i32, rows, vocabulary),
-            .positions = t.indices(DType::i32, rows, positions),
+    return {.tokens = t.indices(device::DType::i32, rows, vocabulary),
+            .positions = t.indices(device::DType::i32, rows, positions),
             .grad_output = whole_numbers(t, rows, channels),
             .grad_token_table = whole_numbers(t, vocabulary, channels),
             .grad_position_table = whole_numbers(t, positions, channels)};
@@ -49,8 +49,10 @@ void for_each_cut(Test&& test) {
 
 template <class Test>
 void for_each_backend(Test&& test) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
-        for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{1}}, Stream{CpuStream{2}}}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
+        for (device::Stream stream :
+             {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{1}},
+              device::Stream{device::CpuStream{2}}}) {
             SCOPED_TRACE(cat(name_of(dtype), ", backend ", stream.backend.index()));
             test(stream, dtype);
         }
@@ -58,7 +60,7 @@ void for_each_backend(Test&& test) {
 }
 
 TEST(EmbeddingPart, AddsNothingForATokenOfAnotherRank) {
-    for_each_backend([](Stream& stream, DType dtype) {
+    for_each_backend([](device::Stream& stream, device::DType dtype) {
         Operands t(dtype, 2);
         Embedding op{.tokens = t.i32_vector({1, 2, 4, 3}),
                      .positions = t.i32_vector({0, 1, 1, 0}),
@@ -79,7 +81,7 @@ TEST(EmbeddingPart, AddsNothingForATokenOfAnotherRank) {
 }
 
 TEST(EmbeddingPart, AddsUpToTheLookupInTheWholeTable) {
-    for_each_backend([](Stream& stream, DType dtype) {
+    for_each_backend([](device::Stream& stream, device::DType dtype) {
         for_each_cut([&](const std::vector<std::size_t>& cut) {
             Operands t(dtype, 3);
             const Embedding whole = whole_lookup(t, 300, 129);
@@ -105,11 +107,11 @@ TEST(EmbeddingPart, AddsUpToTheLookupInTheWholeTable) {
 }
 
 TEST(EmbeddingBackwardPart, SumsTheRowsOfItsTokensOnly) {
-    for_each_backend([](Stream& stream, DType dtype) {
+    for_each_backend([](device::Stream& stream, device::DType dtype) {
         for_each_cut([&](const std::vector<std::size_t>& cut) {
             Operands t(dtype, 3);
             const EmbeddingBackward whole = whole_sums(t, 300, 129);
-            const Tensor table = t.numbers(vocabulary, 129, values(whole.grad_token_table));
+            const device::Tensor table = t.numbers(vocabulary, 129, values(whole.grad_token_table));
             launch(stream, whole);
 
             for (std::size_t part = 0; part + 1 < cut.size(); ++part) {
@@ -141,9 +143,9 @@ TEST(EmbeddingPart, DoesNotDependOnTheNumberOfThreads) {
 }
 
 TEST(EmbeddingPart, RefusesATokenBeyondTheVocabulary) {
-    for_each_backend([](Stream& stream, DType dtype) {
+    for_each_backend([](device::Stream& stream, device::DType dtype) {
         Operands t(dtype);
-        const Tensor ids = t.i32_vector({0, 5});
+        const device::Tensor ids = t.i32_vector({0, 5});
         const Embedding forward{.tokens = ids,
                                 .positions = ids,
                                 .token_table = t.random(2, 2),
@@ -172,7 +174,7 @@ TEST(EmbeddingPart, RefusesATokenBeyondTheVocabulary) {
 
 TEST(EmbeddingPart, RefusesAPartThatIsNotOneOfTheVocabulary) {
     Operands t;
-    const Tensor ids = t.i32_vector({0, 1});
+    const device::Tensor ids = t.i32_vector({0, 1});
     Embedding forward{.tokens = ids,
                       .positions = ids,
                       .token_table = t.random(3, 2),
@@ -201,4 +203,4 @@ TEST(EmbeddingPart, RefusesAPartThatIsNotOneOfTheVocabulary) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -2,13 +2,13 @@
 
 #include "comparison.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using Numbers = std::vector<double>;
 
 TEST(Embedding, AddsTheRowsOfTokenAndPosition) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype, 2);
         Embedding op{.tokens = t.i32_vector({2, 0, 2}),
                      .positions = t.i32_vector({0, 1, 1}),
@@ -27,8 +27,9 @@ TEST(Embedding, AddsTheRowsOfTokenAndPosition) {
 }
 
 TEST(Embedding, AddsTheRowOfTheType) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
-        for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
+        for (device::Stream stream :
+             {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
             Operands t(dtype, 2);
             Embedding op{.tokens = t.i32_vector({2, 0, 2}),
                          .positions = t.i32_vector({0, 1, 1}),
@@ -50,8 +51,9 @@ TEST(Embedding, AddsTheRowOfTheType) {
 }
 
 TEST(EmbeddingBackward, AddsToTheTypesThatWereRead) {
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
-        Operands t(DType::f32, 3);
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
+        Operands t(device::DType::f32, 3);
         const EmbeddingBackward op{.tokens = t.i32_vector({0, 0, 0}),
                                    .positions = t.i32_vector({0, 1, 2}),
                                    .grad_output = t.numbers(3, 2, {1, 2, 3, 4, 5, 6}),
@@ -68,24 +70,24 @@ TEST(EmbeddingBackward, AddsToTheTypesThatWereRead) {
 }
 
 Embedding lookup_of(Operands& t, std::size_t rows, std::size_t channels, bool has_positions) {
-    const ConstTensor positions = has_positions ? t.random(9, channels) : ConstTensor{};
-    return {.tokens = t.indices(DType::i32, rows, 40),
-            .positions = t.indices(DType::i32, rows, 9),
+    const device::ConstTensor positions = has_positions ? t.random(9, channels) : device::ConstTensor{};
+    return {.tokens = t.indices(device::DType::i32, rows, 40),
+            .positions = t.indices(device::DType::i32, rows, 9),
             .token_table = t.random(40, channels),
             .position_table = positions,
-            .types = t.indices(DType::i32, rows, 2),
+            .types = t.indices(device::DType::i32, rows, 2),
             .type_table = t.random(2, channels),
             .output = t.unwritten(rows, channels)};
 }
 
 EmbeddingBackward sums_of(Operands& t, std::size_t rows, std::size_t channels, bool has_positions) {
-    const Tensor positions = has_positions ? t.random(9, channels) : Tensor{};
-    return {.tokens = t.indices(DType::i32, rows, 40),
-            .positions = t.indices(DType::i32, rows, 9),
+    const device::Tensor positions = has_positions ? t.random(9, channels) : device::Tensor{};
+    return {.tokens = t.indices(device::DType::i32, rows, 40),
+            .positions = t.indices(device::DType::i32, rows, 9),
             .grad_output = t.random(rows, channels),
             .grad_token_table = t.random(40, channels),
             .grad_position_table = positions,
-            .types = t.indices(DType::i32, rows, 2),
+            .types = t.indices(device::DType::i32, rows, 2),
             .grad_type_table = t.random(2, channels)};
 }
 
@@ -104,7 +106,7 @@ TEST(Embedding, DoesNotDependOnTheNumberOfThreads) {
 }
 
 TEST(EmbeddingBackward, AddsToTheRowsThatWereRead) {
-    Operands t(DType::f32);
+    Operands t(device::DType::f32);
     const EmbeddingBackward op{.tokens = t.i32_vector({2, 0, 2}),
                                .positions = t.i32_vector({0, 1, 1}),
                                .grad_output = t.numbers(3, 2, {1, 2, 3, 4, 5, 6}),
@@ -119,13 +121,13 @@ TEST(EmbeddingBackward, AddsToTheRowsThatWereRead) {
 
 TEST(Embedding, HasTheGradientsOfItsBackwardPass) {
     Operands t;
-    const Tensor tokens = t.indices(DType::i32, 9, 5);
-    const Tensor positions = t.indices(DType::i32, 9, 4);
-    const Tensor token_table = t.random(5, 3);
-    const Tensor position_table = t.random(4, 3);
-    const Tensor grad_output = t.random(9, 3);
-    const Tensor types = t.indices(DType::i32, 9, 2);
-    const Tensor type_table = t.random(2, 3);
+    const device::Tensor tokens = t.indices(device::DType::i32, 9, 5);
+    const device::Tensor positions = t.indices(device::DType::i32, 9, 4);
+    const device::Tensor token_table = t.random(5, 3);
+    const device::Tensor position_table = t.random(4, 3);
+    const device::Tensor grad_output = t.random(9, 3);
+    const device::Tensor types = t.indices(device::DType::i32, 9, 2);
+    const device::Tensor type_table = t.random(2, 3);
     const Embedding forward{tokens, positions,  token_table,      position_table,
                             types,  type_table, t.unwritten(9, 3)};
     const EmbeddingBackward back{tokens,        positions, grad_output,  t.zeros(5, 3),
@@ -144,8 +146,8 @@ TEST(Embedding, HasTheGradientsOfItsBackwardPass) {
 
 TEST(Embedding, RefusesEntriesThatTheTablesDoNotHave) {
     Operands t;
-    const Tensor good = t.i32_vector({0, 1});
-    const Tensor table = t.random(3, 2);
+    const device::Tensor good = t.i32_vector({0, 1});
+    const device::Tensor table = t.random(3, 2);
     const Embedding forward{
         .tokens = t.i32_vector({1, 3}), .positions = good, .token_table = table, .output = t.unwritten(2, 2)};
     const Embedding typed{.tokens = good,
@@ -178,13 +180,14 @@ TEST(Embedding, RefusesEntriesThatTheTablesDoNotHave) {
 
 TEST(Embedding, RefusesShapesThatDoNotFit) {
     Operands t;
-    const Tensor pair = t.i32_vector({0, 1});
+    const device::Tensor pair = t.i32_vector({0, 1});
     const Embedding few_tokens{.tokens = pair,
                                .positions = t.i32_vector({0, 1, 2}),
                                .token_table = t.random(5, 4),
                                .output = t.unwritten(3, 4)};
     const Embedding wide_table{pair, pair, t.random(5, 4), t.random(5, 3), {}, {}, t.unwritten(2, 4)};
-    const EmbeddingBackward wide_ids{t.indices(DType::i64, 2, 5), pair, t.random(2, 4), t.zeros(5, 4), {}};
+    const EmbeddingBackward wide_ids{
+        t.indices(device::DType::i64, 2, 5), pair, t.random(2, 4), t.zeros(5, 4), {}};
 
     EXPECT_EQ(refusal(few_tokens), "embedding: tokens is i32 1 x 2, not i32 1 x 3");
     EXPECT_EQ(refusal(wide_table), "embedding: position_table is f64 5 x 3, not f64 5 x 4");
@@ -193,7 +196,7 @@ TEST(Embedding, RefusesShapesThatDoNotFit) {
 
 TEST(Embedding, RefusesTypesThatDoNotFit) {
     Operands t;
-    const Tensor pair = t.i32_vector({0, 1});
+    const device::Tensor pair = t.i32_vector({0, 1});
     Embedding op{.tokens = pair,
                  .positions = pair,
                  .token_table = t.random(5, 4),
@@ -220,8 +223,8 @@ TEST(Embedding, RefusesTypesThatDoNotFit) {
 }
 
 TEST(Embedding, CostsOnlyTheRowsThatCanBeTouched) {
-    Operands t(DType::f32);
-    const Tensor ids = t.i32_vector({0, 1, 0});
+    Operands t(device::DType::f32);
+    const device::Tensor ids = t.i32_vector({0, 1, 0});
     Embedding forward{ids, ids, t.random(50, 4), t.random(2, 4), {}, {}, t.unwritten(3, 4)};
     EmbeddingBackward back{ids, ids, t.random(3, 4), t.zeros(50, 4), {}};
 
@@ -235,4 +238,4 @@ TEST(Embedding, CostsOnlyTheRowsThatCanBeTouched) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -10,7 +10,7 @@
 #include "trireme/kernels/norm.hpp"
 #include "trireme/kernels/rows.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 constexpr std::size_t in = 300;
@@ -19,23 +19,24 @@ constexpr std::size_t out = 129;
 // Operands of one set of calls: those of rows have none, the others are random and must stay as they are.
 class NoRows {
 public:
-    NoRows(Stream& stream, DType dtype, bool has_address)
+    NoRows(device::Stream& stream, device::DType dtype, bool has_address)
         : stream_(stream), has_address_(has_address), operands_(dtype) {}
 
-    Tensor matrix(std::size_t columns) { return view(operands_.dtype(), 0, columns); }
-    Tensor vector() { return vector_of(operands_.dtype()); }
-    Tensor vector_of(DType dtype) { return view(dtype, 1, 0); }
-    Tensor parameter(std::size_t columns) { return parameter(1, columns); }
-    Tensor parameter(std::size_t rows, std::size_t columns) {
+    device::Tensor matrix(std::size_t columns) { return view(operands_.dtype(), 0, columns); }
+    device::Tensor vector() { return vector_of(operands_.dtype()); }
+    device::Tensor vector_of(device::DType dtype) { return view(dtype, 1, 0); }
+    device::Tensor parameter(std::size_t columns) { return parameter(1, columns); }
+    device::Tensor parameter(std::size_t rows, std::size_t columns) {
         changeable_.push_back(operands_.random(rows, columns));
         before_.push_back(values(changeable_.back()));
         return changeable_.back();
     }
-    Tensor columns(const std::vector<double>& names) {
-        return operands_.numbers_of(DType::i32, 1, names.size(), names);
+    device::Tensor columns(const std::vector<double>& names) {
+        return operands_.numbers_of(device::DType::i32, 1, names.size(), names);
     }
     Dropout dropout(double rate) {
-        return {.rate = rate, .samples = vector_of(DType::i64), .positions = vector_of(DType::i32)};
+        return {
+            .rate = rate, .samples = vector_of(device::DType::i64), .positions = vector_of(device::DType::i32)};
     }
 
     template <class Op>
@@ -46,15 +47,15 @@ public:
     }
 
 private:
-    Tensor view(DType dtype, std::size_t rows, std::size_t columns) {
+    device::Tensor view(device::DType dtype, std::size_t rows, std::size_t columns) {
         if (!has_address_) return {nullptr, dtype, rows, columns, columns};
         return operands_.numbers_of(dtype, rows, columns, {});
     }
 
-    Stream& stream_;
+    device::Stream& stream_;
     bool has_address_;
     Operands operands_;
-    std::vector<Tensor> changeable_;
+    std::vector<device::Tensor> changeable_;
     std::vector<std::vector<double>> before_;
 };
 
@@ -62,9 +63,10 @@ private:
 template <class Test>
 void for_each_backend(Test&& test) {
     for (const bool has_address : {true, false}) {
-        for (const DType dtype : {DType::f32, DType::f64}) {
-            for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{1}}, Stream{CpuStream{3}},
-                                  Stream{GhostStream{}}}) {
+        for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
+            for (device::Stream stream :
+                 {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{1}},
+                  device::Stream{device::CpuStream{3}}, device::Stream{device::GhostStream{}}}) {
                 SCOPED_TRACE(cat(name_of(dtype), ", backend ", stream.backend.index(), ", ",
                                  has_address ? "addresses" : "no addresses"));
                 NoRows t(stream, dtype, has_address);
@@ -76,12 +78,12 @@ void for_each_backend(Test&& test) {
 
 TEST(NoRows, AreNormalisedToNone) {
     for_each_backend([](NoRows& t) {
-        const Tensor x = t.matrix(in);
-        const Tensor y = t.matrix(in);
-        const Tensor gain = t.parameter(in);
-        const Tensor bias = t.parameter(in);
-        const Tensor mean = t.vector();
-        const Tensor scale = t.vector();
+        const device::Tensor x = t.matrix(in);
+        const device::Tensor y = t.matrix(in);
+        const device::Tensor gain = t.parameter(in);
+        const device::Tensor bias = t.parameter(in);
+        const device::Tensor mean = t.vector();
+        const device::Tensor scale = t.vector();
 
         t.expect_nothing(LayerNorm{x, gain, bias, y, mean, scale});
         t.expect_nothing(LayerNormBackwardInput{x, gain, mean, scale, y, t.matrix(in), t.matrix(in)});
@@ -95,10 +97,11 @@ TEST(NoRows, AreNormalisedToNone) {
 TEST(NoRows, AreMultipliedToNone) {
     for_each_backend([](NoRows& t) {
         for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
-            const Tensor x = t.matrix(in);
-            const Tensor y = t.matrix(out);
-            const Tensor weight = axes == WeightAxes::in_out ? t.parameter(in, out) : t.parameter(out, in);
-            const Tensor bias = t.parameter(out);
+            const device::Tensor x = t.matrix(in);
+            const device::Tensor y = t.matrix(out);
+            const device::Tensor weight =
+                axes == WeightAxes::in_out ? t.parameter(in, out) : t.parameter(out, in);
+            const device::Tensor bias = t.parameter(out);
 
             t.expect_nothing(Linear{x, weight, bias, y, axes});
             t.expect_nothing(Linear{x, weight, {}, y, axes});
@@ -113,7 +116,7 @@ TEST(NoRows, AreMultipliedToNone) {
 TEST(NoRows, AreAddedAndDroppedToNone) {
     for_each_backend([](NoRows& t) {
         for (const double rate : {0.0, 0.5}) {
-            const Tensor x = t.matrix(in);
+            const device::Tensor x = t.matrix(in);
             t.expect_nothing(ResidualAdd{t.matrix(in), x, t.matrix(in), t.dropout(rate)});
             t.expect_nothing(ResidualAdd{{}, x, x, t.dropout(rate)});
             t.expect_nothing(DropoutBackward{x, t.matrix(in), t.dropout(rate)});
@@ -123,16 +126,16 @@ TEST(NoRows, AreAddedAndDroppedToNone) {
 
 TEST(NoRows, AreMovedAndFilledToNone) {
     for_each_backend([](NoRows& t) {
-        const Tensor x = t.matrix(in);
-        const Tensor table = t.parameter(7, in);
-        const Tensor rows = t.vector_of(DType::i32);
+        const device::Tensor x = t.matrix(in);
+        const device::Tensor table = t.parameter(7, in);
+        const device::Tensor rows = t.vector_of(device::DType::i32);
 
         t.expect_nothing(Copy{x, t.matrix(in)});
         t.expect_nothing(Fill{x, 3});
         t.expect_nothing(GatherRows{table, rows, x});
         t.expect_nothing(GatherRows{t.matrix(in), rows, x});
         t.expect_nothing(ScatterRows{x, rows, table});
-        const Tensor pair = t.columns({4, 1});
+        const device::Tensor pair = t.columns({4, 1});
         t.expect_nothing(GatherColumns{x, pair, t.matrix(2)});
         for (const Unnamed unnamed : {Unnamed::stay, Unnamed::zero, Unnamed::mean}) {
             t.expect_nothing(ScatterColumns{t.matrix(2), pair, x, unnamed});
@@ -143,11 +146,11 @@ TEST(NoRows, AreMovedAndFilledToNone) {
 
 TEST(NoRows, AreLookedUpAsNone) {
     for_each_backend([](NoRows& t) {
-        const Tensor rows = t.matrix(in);
-        const Tensor ids = t.vector_of(DType::i32);
-        const Tensor tokens = t.parameter(5, in);
-        const Tensor positions = t.parameter(4, in);
-        const Tensor types = t.parameter(2, in);
+        const device::Tensor rows = t.matrix(in);
+        const device::Tensor ids = t.vector_of(device::DType::i32);
+        const device::Tensor tokens = t.parameter(5, in);
+        const device::Tensor positions = t.parameter(4, in);
+        const device::Tensor types = t.parameter(2, in);
 
         t.expect_nothing(Embedding{ids, ids, tokens, positions, ids, types, rows});
         t.expect_nothing(Embedding{ids, ids, tokens, {}, {}, {}, rows, 3, 10});
@@ -158,11 +161,11 @@ TEST(NoRows, AreLookedUpAsNone) {
 
 TEST(NoRows, OfLogitsHaveNoLosses) {
     for_each_backend([](NoRows& t) {
-        const Tensor logits = t.matrix(in);
-        const Tensor ids = t.vector_of(DType::i32);
-        const Tensor numbers = t.vector_of(DType::f64);
-        Tensor parts = t.matrix(logit_field::count);
-        parts.dtype = DType::f64;
+        const device::Tensor logits = t.matrix(in);
+        const device::Tensor ids = t.vector_of(device::DType::i32);
+        const device::Tensor numbers = t.vector_of(device::DType::f64);
+        device::Tensor parts = t.matrix(logit_field::count);
+        parts.dtype = device::DType::f64;
 
         t.expect_nothing(LogitStatistics{logits, ids, parts, 7});
         t.expect_nothing(MergeLogitStatistics{parts, ids, numbers, numbers, ids, in + 7, 0.1});
@@ -171,4 +174,4 @@ TEST(NoRows, OfLogitsHaveNoLosses) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -2,13 +2,13 @@
 
 #include "oracle.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 const RandomKey key = RandomKey{3}.then("transformer.wte.weight");
 
 TEST(Fill, WritesEverywhereAndNowhereElse) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype, 2);
         const Fill op{t.unwritten(3, 5), 2.5};
 
@@ -33,8 +33,8 @@ TEST(FillNormal, FollowsBoxAndMuller) {
 }
 
 TEST(FillNormal, RoundsTheSameNumbersForFloat) {
-    Operands wide(DType::f64);
-    Operands narrow(DType::f32);
+    Operands wide(device::DType::f64);
+    Operands narrow(device::DType::f32);
     const FillNormal doubles{.output = wide.unwritten(4, 9), .key = key, .global_columns = 9};
     const FillNormal floats{.output = narrow.unwritten(4, 9), .key = key, .global_columns = 9};
 
@@ -81,7 +81,7 @@ TEST(FillNormal, HasTheMomentsOfANormalDistribution) {
 
 TEST(Fill, RefusesWhatItCannotFill) {
     Operands t;
-    const Fill integers{t.indices(DType::i32, 3, 9), 1};
+    const Fill integers{t.indices(device::DType::i32, 3, 9), 1};
     const FillNormal wide{.output = t.unwritten(3, 5), .key = key, .global_columns = 4};
 
     EXPECT_EQ(refusal(integers), "fill: is defined for f32 and f64, not for i32");
@@ -89,11 +89,11 @@ TEST(Fill, RefusesWhatItCannotFill) {
 }
 
 TEST(Fill, CostsItsOutput) {
-    Operands t(DType::f32);
+    Operands t(device::DType::f32);
 
     EXPECT_EQ((Fill{t.unwritten(3, 5), 1}.cost().bytes), 60);
     EXPECT_EQ((FillNormal{.output = t.unwritten(3, 5), .key = key, .global_columns = 5}.cost().bytes), 60);
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

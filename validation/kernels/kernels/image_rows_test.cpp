@@ -2,14 +2,15 @@
 
 #include "comparison.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using Numbers = std::vector<double>;
 
 TEST(ImageRows, PutsAClassTokenBeforeThePatchesOfEachImage) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
-        for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
+        for (device::Stream stream :
+             {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
             Operands t(dtype, 2);
             const ImageRows op{.patches = t.numbers(4, 2, {1, 2, 3, 4, 5, 6, 7, 8}),
                                .class_token = t.numbers(1, 2, {-1, -2}),
@@ -25,8 +26,9 @@ TEST(ImageRows, PutsAClassTokenBeforeThePatchesOfEachImage) {
 }
 
 TEST(ImageRowsBackward, AddsOverTheImagesToTokenAndPlaces) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
-        for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
+        for (device::Stream stream :
+             {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
             Operands t(dtype, 2);
             const ImageRowsBackward op{.grad_output = t.numbers(6, 2, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}),
                                        .grad_patches = t.unwritten(4, 2),
@@ -44,7 +46,8 @@ TEST(ImageRowsBackward, AddsOverTheImagesToTokenAndPlaces) {
 }
 
 TEST(ImageRows, OfNoImagesAreNone) {
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{2}}}) {
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{2}}}) {
         Operands t;
         const ImageRowsBackward op{t.random(0, 2), t.unwritten(0, 2), t.numbers(1, 2, {1, 2}),
                                    t.numbers(2, 2, {3, 4, 5, 6})};
@@ -59,10 +62,10 @@ TEST(ImageRows, OfNoImagesAreNone) {
 
 TEST(ImageRows, HaveTheGradientsOfTheirBackwardPass) {
     Operands t;
-    const Tensor patches = t.random(6, 4);
-    const Tensor class_token = t.random(1, 4);
-    const Tensor place_table = t.random(3, 4);
-    const Tensor grad_output = t.random(9, 4);
+    const device::Tensor patches = t.random(6, 4);
+    const device::Tensor class_token = t.random(1, 4);
+    const device::Tensor place_table = t.random(3, 4);
+    const device::Tensor grad_output = t.random(9, 4);
     const ImageRows forward{patches, class_token, place_table, t.unwritten(9, 4)};
     const ImageRowsBackward back{grad_output, t.unwritten(6, 4), t.zeros(1, 4), t.zeros(3, 4)};
     const auto loss = [&] {
@@ -106,7 +109,7 @@ TEST(ImageRows, DoNotDependOnTheNumberOfThreads) {
 }
 
 TEST(ImageRows, RefuseShapesThatDoNotFit) {
-    Operands t(DType::f32);
+    Operands t(device::DType::f32);
     const ImageRows no_patch{t.random(0, 2), t.random(1, 2), t.random(1, 2), t.unwritten(0, 2)};
     const ImageRows half_image{t.random(5, 2), t.random(1, 2), t.random(4, 2), t.unwritten(8, 2)};
     const ImageRows few_rows{t.random(6, 2), t.random(1, 2), t.random(4, 2), t.unwritten(6, 2)};
@@ -122,11 +125,11 @@ TEST(ImageRows, RefuseShapesThatDoNotFit) {
 }
 
 TEST(ImageRows, CostEveryElementOnceAndSumsTwice) {
-    Operands t(DType::f32);
+    Operands t(device::DType::f32);
 
     EXPECT_EQ(images_of(t, 2, 3, 5).cost().bytes, 4 * 5 * (6 + 1 + 4 + 8));
     EXPECT_EQ(gradients_of(t, 2, 3, 5).cost().bytes, 4 * 5 * (8 + 6 + 2 * (1 + 4)));
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -6,11 +6,12 @@
 #include "trireme/kernels/fill.hpp"
 #include "trireme/kernels/linear.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 TEST(Launch, RunsOnTheBackendOfTheStream) {
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         Operands t;
         const Fill op{t.unwritten(2, 3), 1.5};
 
@@ -22,7 +23,7 @@ TEST(Launch, RunsOnTheBackendOfTheStream) {
 
 TEST(Launch, EntersCallsAndCostsIntoTheLedger) {
     Operands t;
-    Stream stream{ReferenceStream{}};
+    device::Stream stream{device::ReferenceStream{}};
     const Linear op{t.random(3, 4), t.random(4, 5), {}, t.unwritten(3, 5)};
 
     launch(stream, op);
@@ -30,7 +31,7 @@ TEST(Launch, EntersCallsAndCostsIntoTheLedger) {
     launch(stream, Fill{t.unwritten(2, 3), 1});
 
     ASSERT_EQ(stream.ledger.entries().size(), 2);
-    const Ledger::Entry& linear = stream.ledger.entries()[0];
+    const device::Ledger::Entry& linear = stream.ledger.entries()[0];
     EXPECT_EQ(linear.unit.kernel, "linear");
     EXPECT_EQ(linear.calls, 2);
     EXPECT_EQ(linear.unit.flops, 2 * op.cost().flops);
@@ -41,7 +42,7 @@ TEST(Launch, EntersCallsAndCostsIntoTheLedger) {
 
 TEST(Launch, ChecksBeforeItRuns) {
     Operands t;
-    Stream stream{ReferenceStream{}};
+    device::Stream stream{device::ReferenceStream{}};
     const Linear op{t.random(3, 4), t.random(5, 4), {}, t.unwritten(3, 5)};
 
     EXPECT_THROW(launch(stream, op), BugError);
@@ -53,33 +54,33 @@ TEST(Launch, ChecksBeforeItRuns) {
 struct Nap {
     static constexpr double seconds = 0.001;
     void check() const {}
-    Cost cost() const { return {.kernel = "nap"}; }
+    device::Cost cost() const { return {.kernel = "nap"}; }
     NamedTensors tensors() const { return {}; }
 };
-void run(ReferenceStream&, const Nap&) { spend_seconds(Nap::seconds); }
-void run(CpuStream&, const Nap&) { spend_seconds(Nap::seconds); }
-void run(CudaStream&, const Nap&) { spend_seconds(Nap::seconds); }
+void run(device::ReferenceStream&, const Nap&) { device::spend_seconds(Nap::seconds); }
+void run(device::CpuStream&, const Nap&) { device::spend_seconds(Nap::seconds); }
+void run(device::CudaStream&, const Nap&) { device::spend_seconds(Nap::seconds); }
 
 TEST(Launch, OnASlowStreamTakesLongerAndSaysSo) {
-    Stream stream{CpuStream{}};
+    device::Stream stream{device::CpuStream{}};
     stream.slowness.set({.all = 4});
-    const double begin = now_seconds();
+    const double begin = device::now_seconds();
 
     launch(stream, Nap{});
     stream.slowness.settle();
 
-    const double taken = now_seconds() - begin;
+    const double taken = device::now_seconds() - begin;
     EXPECT_GE(stream.ledger.seconds(), 4 * Nap::seconds);
     EXPECT_GE(taken, stream.ledger.seconds());
 }
 
 // A matrix product that takes a known time.
 struct NapOfProduct : Nap {
-    Cost cost() const { return {.kernel = "nap of a product", .product = {1, 1, 1}}; }
+    device::Cost cost() const { return {.kernel = "nap of a product", .product = {1, 1, 1}}; }
 };
 
 TEST(Launch, OnAStreamWithSlowProductsTakesLongerForThemAlone) {
-    Stream stream{CpuStream{}};
+    device::Stream stream{device::CpuStream{}};
     stream.slowness.set({.products = 4});
 
     launch(stream, Nap{});
@@ -93,8 +94,8 @@ TEST(Launch, OnAStreamWithSlowProductsTakesLongerForThemAlone) {
 
 TEST(Launch, KnowsProductsWithWeights) {
     Operands t;
-    const Tensor rows = t.random(3, 4), weight = t.random(4, 5), results = t.random(3, 5);
-    const Tensor scores = t.random(3, 1);
+    const device::Tensor rows = t.random(3, 4), weight = t.random(4, 5), results = t.random(3, 5);
+    const device::Tensor scores = t.random(3, 1);
     const Segment whole{.length = 3};
     const Attention attention{.query = rows,
                               .key = rows,
@@ -112,11 +113,11 @@ TEST(Launch, KnowsProductsWithWeights) {
 
 // A write to a ghost's address would end the program.
 TEST(Launch, OfAGhostCountsWithoutTouchingMemory) {
-    Arena arena("ghost", 0, Place::ghost);
-    Stream stream{GhostStream{}};
-    const Tensor input = arena.tensor(DType::f32, 1 << 20, 1 << 12);
-    const Tensor weight = arena.tensor(DType::f32, 1 << 12, 1 << 12);
-    const Tensor output = arena.tensor(DType::f32, 1 << 20, 1 << 12);
+    device::Arena arena("ghost", 0, device::Place::ghost);
+    device::Stream stream{device::GhostStream{}};
+    const device::Tensor input = arena.tensor(device::DType::f32, 1 << 20, 1 << 12);
+    const device::Tensor weight = arena.tensor(device::DType::f32, 1 << 12, 1 << 12);
+    const device::Tensor output = arena.tensor(device::DType::f32, 1 << 20, 1 << 12);
 
     launch(stream, Linear{input, weight, {}, output});
 
@@ -124,4 +125,4 @@ TEST(Launch, OfAGhostCountsWithoutTouchingMemory) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -2,7 +2,7 @@
 
 #include "oracle.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -12,12 +12,12 @@ using Numbers = std::vector<double>;
 const Numbers in_out{1, 0, 2, 0, 1, 3};
 const Numbers out_in{1, 0, 0, 1, 2, 3};
 
-Tensor small_weight(Operands& t, WeightAxes axes) {
+device::Tensor small_weight(Operands& t, WeightAxes axes) {
     return axes == WeightAxes::in_out ? t.numbers(2, 3, in_out) : t.numbers(3, 2, out_in);
 }
 
 TEST(Linear, MultipliesAndAddsBias) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
             Operands t(dtype, 2);
             const Linear op{.input = t.numbers(2, 2, {1, 2, 3, 4}),
@@ -47,7 +47,7 @@ TEST(Linear, AddsNothingWithoutBias) {
 
 TEST(LinearBackwardInput, MultipliesByTheTransposedWeight) {
     for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
-        Operands t(DType::f32);
+        Operands t(device::DType::f32);
         const LinearBackwardInput op{.grad_output = t.numbers(2, 3, {1, 0, 1, 0, 2, 0}),
                                      .weight = small_weight(t, axes),
                                      .grad_input = t.unwritten(2, 2),
@@ -74,7 +74,7 @@ TEST(LinearBackwardInput, AddsToWhatIsThereWhenAsked) {
 TEST(LinearBackwardWeight, AddsToWeightAndBias) {
     for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
         const bool is_in_out = axes == WeightAxes::in_out;
-        Operands t(DType::f32);
+        Operands t(device::DType::f32);
         const LinearBackwardWeight op{
             .input = t.numbers(2, 2, {1, 2, 3, 4}),
             .grad_output = t.numbers(2, 3, {1, 0, 1, 0, 2, 0}),
@@ -95,10 +95,10 @@ TEST(Linear, HasTheGradientsOfItsBackwardHalves) {
     for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
         const bool is_in_out = axes == WeightAxes::in_out;
         Operands t;
-        const Tensor input = t.random(3, 4);
-        const Tensor weight = t.random(is_in_out ? 4 : 5, is_in_out ? 5 : 4);
-        const Tensor bias = t.random(1, 5);
-        const Tensor grad_output = t.random(3, 5);
+        const device::Tensor input = t.random(3, 4);
+        const device::Tensor weight = t.random(is_in_out ? 4 : 5, is_in_out ? 5 : 4);
+        const device::Tensor bias = t.random(1, 5);
+        const device::Tensor grad_output = t.random(3, 5);
         const Linear forward{input, weight, bias, t.unwritten(3, 5), axes};
         const LinearBackwardInput back{grad_output, weight, t.unwritten(3, 4), axes};
         const LinearBackwardWeight back_weight{input, grad_output, t.zeros(weight.rows, weight.columns),
@@ -118,8 +118,9 @@ TEST(Linear, HasTheGradientsOfItsBackwardHalves) {
 }
 
 TEST(ColumnSums, AddsToWhatIsThere) {
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{2}}}) {
-        Operands t(DType::f32, 2);
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{2}}}) {
+        Operands t(device::DType::f32, 2);
         const ColumnSums op{.input = t.numbers(3, 2, {1, 2, 3, 4, 5, 6}), .sums = t.numbers(1, 2, {100, 200})};
 
         launch(stream, op);
@@ -131,10 +132,11 @@ TEST(ColumnSums, AddsToWhatIsThere) {
 
 // A product with an activation beside it is the product, and then the activation.
 TEST(Linear, DoesAnActivationBesideItsProduct) {
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{2}}}) {
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{2}}}) {
         for (const ActivationKind kind :
              {ActivationKind::gelu_tanh, ActivationKind::gelu, ActivationKind::tanh}) {
-            Operands t(DType::f64, 2);
+            Operands t(device::DType::f64, 2);
             const Linear apart{t.random(3, 4), t.random(4, 5), t.random(1, 5), t.unwritten(3, 5)};
             const Activation behind{.input = apart.output, .output = t.unwritten(3, 5), .kind = kind};
             Linear joined = apart;
@@ -154,10 +156,11 @@ TEST(Linear, DoesAnActivationBesideItsProduct) {
 }
 
 TEST(LinearBackwardInput, GoesThroughTheActivationThatTheInputCameFrom) {
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{2}}}) {
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{2}}}) {
         for (const ActivationKind kind :
              {ActivationKind::gelu_tanh, ActivationKind::gelu, ActivationKind::tanh}) {
-            Operands t(DType::f64, 2);
+            Operands t(device::DType::f64, 2);
             const LinearBackwardInput apart{t.random(3, 5), t.random(4, 5), t.unwritten(3, 4)};
             const ActivationBackward behind{.input = t.random(3, 4),
                                             .grad_output = apart.grad_input,
@@ -194,7 +197,7 @@ TEST(Linear, RefusesActivationsThatDoNotFit) {
 
 TEST(Linear, RefusesShapesThatDoNotFit) {
     Operands t;
-    Operands other(DType::f32);
+    Operands other(device::DType::f32);
     const Linear good{t.random(3, 4), t.random(4, 5), t.random(1, 5), t.unwritten(3, 5)};
     Linear wrong_weight = good;
     wrong_weight.weight = t.random(5, 4);
@@ -214,7 +217,7 @@ TEST(Linear, RefusesShapesThatDoNotFit) {
 
 TEST(Linear, RefusesTokensAsInput) {
     Operands t;
-    const Linear op{t.indices(DType::i32, 4, 9), t.random(4, 5), {}, t.unwritten(1, 5)};
+    const Linear op{t.indices(device::DType::i32, 4, 9), t.random(4, 5), {}, t.unwritten(1, 5)};
 
     EXPECT_EQ(refusal(op), "linear: is defined for f32 and f64, not for i32");
 }
@@ -242,7 +245,7 @@ TEST(LinearBackwardWeight, RefusesABiasOfAnotherSize) {
 }
 
 TEST(Linear, CostsItsProductAndEveryOperandOnce) {
-    Operands t(DType::f32);
+    Operands t(device::DType::f32);
     const Linear forward{t.random(3, 4), t.random(4, 5), t.random(1, 5), t.unwritten(3, 5)};
     const LinearBackwardInput back{t.random(3, 5), t.random(4, 5), t.zeros(3, 4), WeightAxes::in_out, true};
     const LinearBackwardWeight back_weight{
@@ -258,4 +261,4 @@ TEST(Linear, CostsItsProductAndEveryOperandOnce) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -4,22 +4,23 @@
 #include "trireme/device/buffer.hpp"
 #include "trireme/kernels/cross_entropy.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using Numbers = std::vector<double>;
 
-Tensor targets_of(Operands& t, const Numbers& content) {
-    return t.numbers_of(DType::i32, 1, content.size(), content);
+device::Tensor targets_of(Operands& t, const Numbers& content) {
+    return t.numbers_of(device::DType::i32, 1, content.size(), content);
 }
 
 TEST(LogitStatistics, SayWhatIsKnownOfTheOwnColumns) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
-        for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
+        for (device::Stream stream :
+             {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
             Operands t(dtype, 2);
             const LogitStatistics op{.logits = t.numbers(4, 3, Numbers{5, 7, 7, 1, 1, 1, 2, 0, -2, 4, 4, 5}),
                                      .targets = targets_of(t, {11, no_target, 9, 13}),
-                                     .statistics = t.unwritten_of(DType::f64, 4, logit_field::count),
+                                     .statistics = t.unwritten_of(device::DType::f64, 4, logit_field::count),
                                      .first_column = 10};
 
             launch(stream, op);
@@ -44,7 +45,8 @@ TEST(LogitStatistics, SayWhatIsKnownOfTheOwnColumns) {
                                    1 + 2 * std::exp(-1.0),
                                    13,
                                    0};
-            const double tolerance = dtype == DType::f32 ? 1e-6 : 1e-14;  // a few units in the last place
+            const double tolerance =
+                dtype == device::DType::f32 ? 1e-6 : 1e-14;  // a few units in the last place
             for (std::size_t i = 0; i < expected.size(); ++i) {
                 EXPECT_NEAR(values(op.statistics)[i], expected[i], tolerance) << "element " << i;
             }
@@ -54,13 +56,14 @@ TEST(LogitStatistics, SayWhatIsKnownOfTheOwnColumns) {
 }
 
 TEST(MergeLogitStatistics, LeavesOutChoicesThatNobodyWants) {
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         Operands t;
         const MergeLogitStatistics op{
-            .parts = t.numbers_of(DType::f64, 2, logit_field::count, {0, 0, 1, 0, 0, 0, 1, 1, 0, 0}),
+            .parts = t.numbers_of(device::DType::f64, 2, logit_field::count, {0, 0, 1, 0, 0, 0, 1, 1, 0, 0}),
             .targets = targets_of(t, {1}),
-            .log_sums = t.unwritten_of(DType::f64, 1, 1),
-            .losses = t.unwritten_of(DType::f64, 1, 1),
+            .log_sums = t.unwritten_of(device::DType::f64, 1, 1),
+            .losses = t.unwritten_of(device::DType::f64, 1, 1),
             .columns = 2};
 
         launch(stream, op);
@@ -72,17 +75,17 @@ TEST(MergeLogitStatistics, LeavesOutChoicesThatNobodyWants) {
 
 LogitStatistics described(Operands& t, std::size_t rows, std::size_t columns) {
     return {.logits = t.random(rows, columns),
-            .targets = t.indices(DType::i32, rows, 2 * columns),
-            .statistics = t.unwritten_of(DType::f64, rows, logit_field::count),
+            .targets = t.indices(device::DType::i32, rows, 2 * columns),
+            .statistics = t.unwritten_of(device::DType::f64, rows, logit_field::count),
             .first_column = columns / 2};
 }
 
 LogitGradients differentiated(Operands& t, std::size_t rows, std::size_t columns, double smoothing) {
-    const Tensor targets = t.indices(DType::i32, rows, 2 * columns);
+    const device::Tensor targets = t.indices(device::DType::i32, rows, 2 * columns);
     for (std::size_t r = 1; r < rows; r += 5) set(targets, 0, r, no_target);
     return {.logits = t.random(rows, columns),
             .targets = targets,
-            .log_sums = t.numbers_of(DType::f64, 1, rows, Numbers(rows, 2.1)),
+            .log_sums = t.numbers_of(device::DType::f64, 1, rows, Numbers(rows, 2.1)),
             .first_column = columns / 2,
             .columns = 2 * columns,
             .gradient_scale = 3,
@@ -105,13 +108,13 @@ TEST(LogitStatistics, DoNotDependOnTheNumberOfThreads) {
 
 // A write to a ghost's address would end the program.
 TEST(LogitStatistics, OfAGhostCountWithoutTouchingMemory) {
-    Arena arena("ghost", 0, Place::ghost);
-    Stream stream{GhostStream{}};
-    const Tensor logits = arena.tensor(DType::f32, 1 << 10, 1 << 12);
-    const Tensor targets = arena.tensor(DType::i32, 1, 1 << 10);
-    const Tensor statistics = arena.tensor(DType::f64, 1 << 10, logit_field::count);
-    const Tensor parts = arena.tensor(DType::f64, 4 << 10, logit_field::count);
-    const Tensor numbers = arena.tensor(DType::f64, 1, 1 << 10);
+    device::Arena arena("ghost", 0, device::Place::ghost);
+    device::Stream stream{device::GhostStream{}};
+    const device::Tensor logits = arena.tensor(device::DType::f32, 1 << 10, 1 << 12);
+    const device::Tensor targets = arena.tensor(device::DType::i32, 1, 1 << 10);
+    const device::Tensor statistics = arena.tensor(device::DType::f64, 1 << 10, logit_field::count);
+    const device::Tensor parts = arena.tensor(device::DType::f64, 4 << 10, logit_field::count);
+    const device::Tensor numbers = arena.tensor(device::DType::f64, 1, 1 << 10);
 
     launch(stream, LogitStatistics{logits, targets, statistics, 1 << 12});
     launch(stream, MergeLogitStatistics{parts, targets, numbers, numbers, {}, 4 << 12, 0});
@@ -133,8 +136,8 @@ std::string sentence_of(const Op& op) {
 
 TEST(LogitStatistics, RefuseTargetsBeyondTheVocabulary) {
     Operands t;
-    const Tensor numbers = t.zeros(1, 2);
-    const Tensor parts = t.zeros(4, logit_field::count);
+    const device::Tensor numbers = t.zeros(1, 2);
+    const device::Tensor parts = t.zeros(4, logit_field::count);
 
     EXPECT_EQ(sentence_of(LogitStatistics{t.random(2, 5), targets_of(t, {4, -2}), t.zeros(2, 5), 0}),
               "logit_statistics: targets[1] is -2, not within -1 .. 2147483647");
@@ -145,17 +148,18 @@ TEST(LogitStatistics, RefuseTargetsBeyondTheVocabulary) {
 }
 
 TEST(LogitStatistics, RefuseShapesThatDoNotFit) {
-    Operands t(DType::f32);
-    const Tensor pair = targets_of(t, {1, 2});
+    Operands t(device::DType::f32);
+    const device::Tensor pair = targets_of(t, {1, 2});
 
-    EXPECT_EQ(refusal(LogitStatistics{t.random(2, 5), targets_of(t, {1}), t.unwritten_of(DType::f64, 2, 5)}),
-              "logit_statistics: targets is i32 1 x 1, not i32 1 x 2");
-    EXPECT_EQ(refusal(LogitStatistics{t.random(2, 5), pair, t.unwritten_of(DType::f64, 2, 4)}),
+    EXPECT_EQ(
+        refusal(LogitStatistics{t.random(2, 5), targets_of(t, {1}), t.unwritten_of(device::DType::f64, 2, 5)}),
+        "logit_statistics: targets is i32 1 x 1, not i32 1 x 2");
+    EXPECT_EQ(refusal(LogitStatistics{t.random(2, 5), pair, t.unwritten_of(device::DType::f64, 2, 4)}),
               "logit_statistics: statistics is f64 2 x 4, not f64 2 x 5");
-    EXPECT_EQ(refusal(LogitStatistics{t.random(2, 0), pair, t.unwritten_of(DType::f64, 2, 5)}),
+    EXPECT_EQ(refusal(LogitStatistics{t.random(2, 0), pair, t.unwritten_of(device::DType::f64, 2, 5)}),
               "logit_statistics: there is no part of a vocabulary: logits have no columns");
 
-    LogitGradients op{t.random(2, 5), pair, t.unwritten_of(DType::f64, 1, 2), 6, 10, 1};
+    LogitGradients op{t.random(2, 5), pair, t.unwritten_of(device::DType::f64, 1, 2), 6, 10, 1};
     EXPECT_EQ(refusal(op), "logit_gradients: 5 columns from column 6 on do not fit into a vocabulary of 10");
     op.first_column = 5;
     op.smoothing = 1;
@@ -166,8 +170,8 @@ TEST(LogitStatistics, RefuseShapesThatDoNotFit) {
 }
 
 TEST(MergeLogitStatistics, RefusesShapesThatDoNotFit) {
-    Operands t(DType::f64);
-    const Tensor numbers = t.zeros(1, 2);
+    Operands t(device::DType::f64);
+    const device::Tensor numbers = t.zeros(1, 2);
     MergeLogitStatistics op{t.zeros(3, logit_field::count), targets_of(t, {1, 2}), numbers, numbers, {}, 10};
 
     EXPECT_EQ(refusal(op),
@@ -189,11 +193,11 @@ TEST(MergeLogitStatistics, RefusesShapesThatDoNotFit) {
 }
 
 TEST(LogitStatistics, CostTheLogitsOnceAndTheirGradientsTwice) {
-    Operands t(DType::f32);
-    const Tensor pair = targets_of(t, {1, 2});
-    const Tensor numbers = t.unwritten_of(DType::f64, 1, 2);
-    const Tensor statistics = t.unwritten_of(DType::f64, 2, 5);
-    MergeLogitStatistics merge{t.unwritten_of(DType::f64, 6, 5), pair, numbers, numbers};
+    Operands t(device::DType::f32);
+    const device::Tensor pair = targets_of(t, {1, 2});
+    const device::Tensor numbers = t.unwritten_of(device::DType::f64, 1, 2);
+    const device::Tensor statistics = t.unwritten_of(device::DType::f64, 2, 5);
+    MergeLogitStatistics merge{t.unwritten_of(device::DType::f64, 6, 5), pair, numbers, numbers};
 
     EXPECT_EQ((LogitStatistics{t.random(2, 7), pair, statistics}.cost().bytes), 4 * (14 + 2) + 8 * 10);
     EXPECT_EQ((LogitGradients{t.random(2, 7), pair, numbers}.cost().bytes), 4 * (2 * 14 + 2) + 8 * 2);
@@ -203,4 +207,4 @@ TEST(LogitStatistics, CostTheLogitsOnceAndTheirGradientsTwice) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -2,13 +2,13 @@
 
 #include "oracle.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using Numbers = std::vector<double>;
 
 TEST(LayerNorm, NormalisesScalesAndShiftsEachRow) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype, 3);
         // Rows of mean 5 and 0 and of variance 4 and 1/4.
         const LayerNorm op{.input = t.numbers(2, 4, {3, 7, 3, 7, -0.5, 0.5, 0.5, -0.5}),
@@ -31,14 +31,15 @@ TEST(LayerNorm, NormalisesScalesAndShiftsEachRow) {
 // A norm that makes the sum which it reads is that sum, and then the norm.
 template <class NormOp, class Make>
 void expect_a_sum_and_its_norm(Make&& make) {
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{2}}}) {
-        Operands t(DType::f64, 2);
-        const Tensor residual = t.random(3, 8);
-        const Tensor added = t.random(3, 8);
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{2}}}) {
+        Operands t(device::DType::f64, 2);
+        const device::Tensor residual = t.random(3, 8);
+        const device::Tensor added = t.random(3, 8);
         NormOp apart = make(t);
         NormOp joined = apart;
         joined.output = t.unwritten(3, 8);
-        const Tensor first = t.unwritten(3, 8), second = t.unwritten(3, 8);
+        const device::Tensor first = t.unwritten(3, 8), second = t.unwritten(3, 8);
         apart.input = first;
         joined.input = second;
         joined.sum = {.residual = residual, .input = added, .output = second};
@@ -104,7 +105,7 @@ struct Norm {
         return dot(forward.output, grad_output);
     }
 
-    Tensor input, gain, bias, grad_output;
+    device::Tensor input, gain, bias, grad_output;
     LayerNorm forward;
     LayerNormBackwardInput back;
     LayerNormBackwardWeight back_weight;
@@ -127,7 +128,7 @@ TEST(LayerNorm, HasTheGradientsOfItsBackwardHalves) {
 TEST(LayerNormBackwardInput, AddsTheGradientThatPassesTheNormBy) {
     Operands t;
     Norm norm(t);
-    const Tensor residual = t.random(4, 6);
+    const device::Tensor residual = t.random(4, 6);
     norm.back.residual = residual;
     const auto loss = [&] { return norm.loss() + dot(norm.input, residual); };
 
@@ -144,7 +145,7 @@ TEST(LayerNormBackwardInput, MayReplaceTheResidual) {
     run_reference(norm.forward);
     run_reference(norm.back);
     const std::vector<double> apart = values(norm.back.grad_input);
-    const Tensor both = t.numbers(4, 6, values(norm.back.residual));
+    const device::Tensor both = t.numbers(4, 6, values(norm.back.residual));
     norm.back.residual = both;
     norm.back.grad_input = both;
 
@@ -181,7 +182,7 @@ TEST(LayerNorm, RefusesShapesThatDoNotFit) {
 }
 
 TEST(LayerNorm, CostsEveryOperandOnce) {
-    Operands t(DType::f32);
+    Operands t(device::DType::f32);
     const Norm norm(t);
 
     EXPECT_EQ(norm.forward.cost().flops, 0);
@@ -191,4 +192,4 @@ TEST(LayerNorm, CostsEveryOperandOnce) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -11,12 +11,14 @@
 #include "trireme/base/random.hpp"
 #include "trireme/device/tensor.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
+using device::DType;
+using device::Tensor;
 inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
-inline double get(const ConstTensor& tensor, std::size_t row, std::size_t column) {
+inline double get(const device::ConstTensor& tensor, std::size_t row, std::size_t column) {
     switch (tensor.dtype) {
         case DType::f32:
             return tensor.as<float>()(row, column);
@@ -27,7 +29,7 @@ inline double get(const ConstTensor& tensor, std::size_t row, std::size_t column
         case DType::i64:
             return static_cast<double>(tensor.as<std::int64_t>()(row, column));
         case DType::bf16:
-            return tensor.as<Bf16>()(row, column);
+            return tensor.as<device::Bf16>()(row, column);
     }
     throw BugError("unknown element type");
 }
@@ -47,13 +49,13 @@ inline void set(const Tensor& tensor, std::size_t row, std::size_t column, doubl
             tensor.as<std::int64_t>()(row, column) = static_cast<std::int64_t>(value);
             return;
         case DType::bf16:
-            tensor.as<Bf16>()(row, column) = static_cast<float>(value);
+            tensor.as<device::Bf16>()(row, column) = static_cast<float>(value);
             return;
     }
 }
 
 // Row by row.
-inline std::vector<double> values(const ConstTensor& tensor) {
+inline std::vector<double> values(const device::ConstTensor& tensor) {
     std::vector<double> all;
     for (std::size_t r = 0; r < tensor.rows; ++r) {
         for (std::size_t c = 0; c < tensor.columns; ++c) all.push_back(get(tensor, r, c));
@@ -145,4 +147,4 @@ private:
     std::vector<Tensor> tensors_;  // in the order of the calls
 };
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -10,24 +10,24 @@
 #include "operands.hpp"
 #include "trireme/device/stream.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 // What launch() does, without its ledger.
 template <class Op>
 void run_reference(const Op& op) {
     op.check();
-    ReferenceStream stream;
+    device::ReferenceStream stream;
     run(stream, op);
 }
 
-inline double largest_magnitude(const ConstTensor& tensor) {
+inline double largest_magnitude(const device::ConstTensor& tensor) {
     double largest = 0;
     for (const double value : values(tensor)) largest = std::max(largest, std::abs(value));
     return largest;
 }
 
 // The sum of the products of corresponding elements: a loss whose gradient with respect to `a` is `b`.
-inline double dot(const ConstTensor& a, const ConstTensor& b) {
+inline double dot(const device::ConstTensor& a, const device::ConstTensor& b) {
     double sum = 0;
     for (std::size_t r = 0; r < a.rows; ++r) {
         for (std::size_t c = 0; c < a.columns; ++c) sum += get(a, r, c) * get(b, r, c);
@@ -37,8 +37,8 @@ inline double dot(const ConstTensor& a, const ConstTensor& b) {
 
 // Compares `gradient` with the central differences of `loss()` at every element of `variable` (f64).
 template <class Loss>
-void expect_gradient(const std::string& name, const ConstTensor& gradient, const Tensor& variable,
-                     Loss&& loss) {
+void expect_gradient(const std::string& name, const device::ConstTensor& gradient,
+                     const device::Tensor& variable, Loss&& loss) {
     // The differences err by step^2 times a third derivative and by 1e-16 / step, both about 1e-10 here.
     constexpr double step = 1e-5;
     const double tolerance = 1e-7 * std::max(1e-2, largest_magnitude(gradient));
@@ -67,4 +67,4 @@ std::string refusal(const Op& op) {
     return "nothing is wrong";
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -1,13 +1,13 @@
 #include "comparison.hpp"
 #include "trireme/kernels/norm.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using Numbers = std::vector<double>;
 
 TEST(RmsNorm, DividesEachRowByTheRootOfItsMeanSquareAndScales) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype, 3);
         // Rows of mean squares 4 and 1/4.
         const RmsNorm op{.input = t.numbers(2, 4, {2, -2, 2, 2, -0.5, 0.5, 0.5, -0.5}),
@@ -61,7 +61,7 @@ struct Norm {
         return dot(forward.output, grad_output);
     }
 
-    Tensor input, gain, grad_output;
+    device::Tensor input, gain, grad_output;
     RmsNorm forward;
     RmsNormBackwardInput back;
     RmsNormBackwardWeight back_weight;
@@ -83,7 +83,7 @@ TEST(RmsNorm, HasTheGradientsOfItsBackwardHalves) {
 TEST(RmsNormBackwardInput, AddsTheGradientThatPassesTheNormBy) {
     Operands t;
     Norm norm(t);
-    const Tensor residual = t.random(4, 6);
+    const device::Tensor residual = t.random(4, 6);
     norm.back.residual = residual;
     const auto loss = [&] { return norm.loss() + dot(norm.input, residual); };
 
@@ -100,7 +100,7 @@ TEST(RmsNormBackwardInput, MayReplaceTheResidual) {
     run_reference(norm.forward);
     run_reference(norm.back);
     const Numbers apart = values(norm.back.grad_input);
-    const Tensor both = t.numbers(4, 6, values(norm.back.residual));
+    const device::Tensor both = t.numbers(4, 6, values(norm.back.residual));
     norm.back.residual = both;
     norm.back.grad_input = both;
 
@@ -134,7 +134,7 @@ TEST(RmsNorm, RefusesShapesThatDoNotFit) {
 }
 
 TEST(RmsNorm, CostsEveryOperandOnce) {
-    Operands t(DType::f32);
+    Operands t(device::DType::f32);
     const Norm norm(t);
 
     EXPECT_EQ(norm.forward.cost().flops, 0);
@@ -163,7 +163,7 @@ TEST(CpuBackend, AgreesOnRmsNormBackwardInput) {
         });
         expect_same_on_cpu([&](Operands& t) {  // in the place of the residual
             const RmsNorm norm = finished_norm(t, rows, channels);
-            const Tensor both = t.random(rows, channels);
+            const device::Tensor both = t.random(rows, channels);
             return RmsNormBackwardInput{norm.input, norm.gain, norm.inv_rms, t.random(rows, channels),
                                         both,       both};
         });
@@ -207,11 +207,11 @@ TEST(CpuBackend, NormalisesRowsAlikeOnAnyThreads) {
 TEST(CpuBackend, NormalisesRowsOfEveryMagnitude) {
     for (const double magnitude : {0x1p-60, 0x1p-20, 1.0, 0x1p70}) {
         SCOPED_TRACE(magnitude);
-        Operands t(DType::f32);
+        Operands t(device::DType::f32);
         RmsNorm op = rms_norm_of(t, 1, 100);
         for (std::size_t c = 0; c < 100; ++c) set(t.all()[0], 0, c, c % 2 == 0 ? magnitude : -magnitude);
         op.epsilon = 0;
-        Stream stream{CpuStream{}};
+        device::Stream stream{device::CpuStream{}};
 
         launch(stream, op);
 
@@ -223,11 +223,11 @@ TEST(CpuBackend, NormalisesRowsOfEveryMagnitude) {
 }
 
 TEST(CpuBackend, KeepsANanWithinItsRowOfANorm) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype);
         const RmsNorm op = rms_norm_of(t, 3, 37);
         set(t.all()[0], 1, 20, nan);
-        Stream stream{CpuStream{}};
+        device::Stream stream{device::CpuStream{}};
 
         launch(stream, op);
 
@@ -240,4 +240,4 @@ TEST(CpuBackend, KeepsANanWithinItsRowOfANorm) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -4,7 +4,7 @@
 
 #include "comparison.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -20,9 +20,9 @@ Numbers frequencies_of(std::size_t half, double base = 10000) {
 
 TEST(Rotary, TurnsTheHalvesOfEveryHeadAgainstEachOther) {
     const Numbers frequencies{std::numbers::pi / 4, 0};
-    Operands t(DType::f64, 3);
+    Operands t(device::DType::f64, 3);
     const Rotary op{.values = t.numbers(2, 8, {1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8}),
-                    .positions = t.numbers_of(DType::i32, 1, 2, {2, 0}),
+                    .positions = t.numbers_of(device::DType::i32, 1, 2, {2, 0}),
                     .frequencies = frequencies};
 
     run_reference(op);
@@ -37,8 +37,8 @@ TEST(Rotary, MakesProductsThatDependOnTheDistanceAlone) {
     const Numbers frequencies = frequencies_of(8);
     const auto product = [&](double query, double key) {
         Operands t;
-        const Tensor values = t.random(2, 16);
-        run_reference(Rotary{values, t.numbers_of(DType::i32, 1, 2, {query, key}), frequencies});
+        const device::Tensor values = t.random(2, 16);
+        run_reference(Rotary{values, t.numbers_of(device::DType::i32, 1, 2, {query, key}), frequencies});
         return dot(values.row_range(0, 1), values.row_range(1, 1));
     };
 
@@ -49,7 +49,7 @@ TEST(Rotary, MakesProductsThatDependOnTheDistanceAlone) {
 TEST(Rotary, TurnsBackWhatItTurned) {
     const Numbers frequencies = frequencies_of(5);
     Operands t;
-    Rotary op{t.random(7, 30), t.indices(DType::i32, 7, 1000), frequencies};
+    Rotary op{t.random(7, 30), t.indices(device::DType::i32, 7, 1000), frequencies};
     const Numbers before = values(op.values);
 
     run_reference(op);
@@ -62,12 +62,12 @@ TEST(Rotary, TurnsBackWhatItTurned) {
 TEST(Rotary, HasTheGradientOfItsBackwardPass) {
     const Numbers frequencies = frequencies_of(3);
     Operands t;
-    const Tensor input = t.random(4, 12);
-    const Tensor grad_output = t.random(4, 12);
-    const Tensor gradient = t.numbers(4, 12, values(grad_output));
-    const Tensor positions = t.indices(DType::i32, 4, 100);
+    const device::Tensor input = t.random(4, 12);
+    const device::Tensor grad_output = t.random(4, 12);
+    const device::Tensor gradient = t.numbers(4, 12, values(grad_output));
+    const device::Tensor positions = t.indices(device::DType::i32, 4, 100);
     const auto loss = [&] {
-        const Tensor output = t.numbers(4, 12, values(input));
+        const device::Tensor output = t.numbers(4, 12, values(input));
         run_reference(Rotary{output, positions, frequencies});
         return dot(output, grad_output);
     };
@@ -81,10 +81,10 @@ TEST(Rotary, RefusesShapesThatDoNotFit) {
     const Numbers four{1, 0.5, 0.25, 0.125};
     const Numbers fast{1, 1.5};
     Operands t;
-    const Tensor values = t.random(3, 12);
-    const Tensor positions = t.indices(DType::i32, 3, 9);
+    const device::Tensor values = t.random(3, 12);
+    const device::Tensor positions = t.indices(device::DType::i32, 3, 9);
 
-    EXPECT_EQ(refusal(Rotary{values, t.indices(DType::i32, 2, 9), fast}),
+    EXPECT_EQ(refusal(Rotary{values, t.indices(device::DType::i32, 2, 9), fast}),
               "rotary: positions is i32 1 x 2, not i32 1 x 3");
     EXPECT_EQ(refusal(Rotary{values, positions, {}}),
               "rotary: there are no frequencies, one for each pair of channels of a head");
@@ -96,9 +96,9 @@ TEST(Rotary, RefusesShapesThatDoNotFit) {
 
 TEST(Rotary, CostsItsValuesTwice) {
     const Numbers frequencies{1, 0.5};
-    Operands t(DType::f32);
+    Operands t(device::DType::f32);
 
-    EXPECT_EQ((Rotary{t.random(3, 8), t.indices(DType::i32, 3, 9), frequencies}.cost().bytes),
+    EXPECT_EQ((Rotary{t.random(3, 8), t.indices(device::DType::i32, 3, 9), frequencies}.cost().bytes),
               4 * (2 * 24 + 3) + 8 * 2);
 }
 
@@ -108,7 +108,7 @@ TEST(CpuBackend, AgreesOnRotary) {
         for (const std::size_t heads : {1, 3}) {
             for (const bool is_backward : {false, true}) {
                 expect_same_on_cpu([&](Operands& t) {
-                    return Rotary{t.random(rows, 2 * heads * half), t.indices(DType::i32, rows, 4096),
+                    return Rotary{t.random(rows, 2 * heads * half), t.indices(device::DType::i32, rows, 4096),
                                   frequencies, is_backward};
                 });
             }
@@ -124,7 +124,7 @@ TEST(CpuBackend, TurnsRowsFarOutByTheSameAngle) {
     const std::size_t rows = positions.size();
 
     expect_same_on_cpu([&](Operands& t) {
-        return Rotary{t.random(rows, 66), t.numbers_of(DType::i32, 1, rows, positions), frequencies};
+        return Rotary{t.random(rows, 66), t.numbers_of(device::DType::i32, 1, rows, positions), frequencies};
     });
 }
 
@@ -134,12 +134,12 @@ TEST(CpuBackend, MakesSinesToTheLastDigits) {
     const std::size_t half = frequencies.size();
     Operands t;
     const std::size_t rows = 20000;
-    const Tensor turned = t.zeros(rows, 2 * half);
+    const device::Tensor turned = t.zeros(rows, 2 * half);
     for (std::size_t r = 0; r < rows; ++r) {
         for (std::size_t c = 0; c < half; ++c) set(turned, r, c, 1);
     }
-    const Tensor positions = t.indices(DType::i32, rows, 1 << 20);
-    Stream stream{CpuStream{}};
+    const device::Tensor positions = t.indices(device::DType::i32, rows, 1 << 20);
+    device::Stream stream{device::CpuStream{}};
 
     launch(stream, Rotary{turned, positions, frequencies});
 
@@ -155,9 +155,9 @@ TEST(CpuBackend, MakesSinesToTheLastDigits) {
 TEST(CpuBackend, TurnsRowsAlikeOnAnyThreads) {
     const Numbers frequencies = frequencies_of(37);
     expect_same_bits_on_any_threads([&](Operands& t) {
-        return Rotary{t.random(301, 7 * 74), t.indices(DType::i32, 301, 1 << 20), frequencies};
+        return Rotary{t.random(301, 7 * 74), t.indices(device::DType::i32, 301, 1 << 20), frequencies};
     });
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -3,14 +3,15 @@
 #include "comparison.hpp"
 #include "trireme/kernels/read.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using Numbers = std::vector<double>;
 
 TEST(GatherRows, TakesTheRowsInTheOrderOfTheirNames) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
-        for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
+        for (device::Stream stream :
+             {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
             Operands t(dtype, 2);
             const GatherRows op{.input = t.numbers(3, 2, {1, 2, 3, 4, 5, 6}),
                                 .rows = t.i32_vector({2, 0, 2, 1}),
@@ -25,8 +26,9 @@ TEST(GatherRows, TakesTheRowsInTheOrderOfTheirNames) {
 }
 
 TEST(ScatterRows, LeavesTheOtherRows) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
-        for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
+        for (device::Stream stream :
+             {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
             Operands t(dtype, 2);
             const ScatterRows op{.input = t.numbers(2, 2, {1, 2, 3, 4}),
                                  .rows = t.i32_vector({3, 0}),
@@ -50,8 +52,9 @@ TEST(ScatterRows, FillsTheOtherRowsAndAddsWhereItIsTold) {
                                                          {Unnamed::mean, {13, 24, 32, 43, 52, 63, 71, 82}}};
     for (const bool accumulate : {false, true}) {
         for (const auto& [unnamed, expected] : accumulate ? added : written) {
-            for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
-                Operands t(DType::f32, 2);
+            for (device::Stream stream :
+                 {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
+                Operands t(device::DType::f32, 2);
                 const ScatterRows op{.input = t.numbers(2, 2, {1, 2, 3, 4}),
                                      .rows = t.i32_vector({3, 0}),
                                      .output = t.numbers(4, 2, {10, 20, 30, 40, 50, 60, 70, 80}),
@@ -68,10 +71,11 @@ TEST(ScatterRows, FillsTheOtherRowsAndAddsWhereItIsTold) {
 }
 
 TEST(Rows, MoveNoneWhereNoneIsNamed) {
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{2}}}) {
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{2}}}) {
         Operands t;
-        const Tensor none = t.i32_vector({});
-        const Tensor table = t.numbers(2, 2, {1, 2, 3, 4});
+        const device::Tensor none = t.i32_vector({});
+        const device::Tensor table = t.numbers(2, 2, {1, 2, 3, 4});
 
         launch(stream, GatherRows{.input = table, .rows = none, .output = t.unwritten(0, 2)});
         launch(stream, ScatterRows{.input = t.random(0, 2), .rows = none, .output = table});
@@ -82,11 +86,12 @@ TEST(Rows, MoveNoneWhereNoneIsNamed) {
 
 TEST(Copy, RoundsToTheTypeOfItsOutput) {
     constexpr double third = 1.0 / 3;
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         for (const std::size_t gap : {0, 3}) {
-            Operands t(DType::f64, gap);
+            Operands t(device::DType::f64, gap);
             const Copy narrow{.input = t.numbers(2, 2, {third, 1, -2.5, 0x1p-30}),
-                              .output = t.unwritten_of(DType::f32, 2, 2)};
+                              .output = t.unwritten_of(device::DType::f32, 2, 2)};
             const Copy wide{.input = narrow.output, .output = t.unwritten(2, 2)};
 
             launch(stream, narrow);
@@ -114,7 +119,7 @@ ScatterRows spread_rows(Operands& t, std::size_t count, std::size_t channels, Un
 
 GatherRows some_rows(Operands& t, std::size_t count, std::size_t channels) {
     return {.input = t.random(40, channels),
-            .rows = t.indices(DType::i32, count, 40),
+            .rows = t.indices(device::DType::i32, count, 40),
             .output = t.unwritten(count, channels)};
 }
 
@@ -127,7 +132,7 @@ TEST(Rows, AreTheSameOnTheCpu) {
                     [&](Operands& t) { return spread_rows(t, rows, channels, unnamed, accumulate); });
             }
         }
-        for (const DType to : {DType::f32, DType::f64}) {
+        for (const device::DType to : {device::DType::f32, device::DType::f64}) {
             expect_same_on_cpu([&](Operands& t) {
                 return Copy{t.random(rows, channels), t.unwritten_of(to, rows, channels)};
             });
@@ -140,7 +145,7 @@ TEST(Rows, DoNotDependOnTheNumberOfThreads) {
     for (const Unnamed unnamed : {Unnamed::stay, Unnamed::zero, Unnamed::mean}) {
         expect_same_bits_on_any_threads([&](Operands& t) { return spread_rows(t, 1400, 101, unnamed, true); });
     }
-    for (const DType to : {DType::f32, DType::f64}) {
+    for (const device::DType to : {device::DType::f32, device::DType::f64}) {
         expect_same_bits_on_any_threads([&](Operands& t) {
             return Copy{t.random(1400, 101), t.unwritten_of(to, 1400, 101)};
         });
@@ -152,7 +157,7 @@ TEST(Rows, DoNotDependOnTheNumberOfThreads) {
 
 TEST(Rows, RefuseNamesOfRowsThatAreNot) {
     Operands t;
-    const Tensor table = t.random(3, 2);
+    const device::Tensor table = t.random(3, 2);
 
     EXPECT_EQ(refused_indices(GatherRows{table, t.i32_vector({0, 3}), t.unwritten(2, 2)}),
               "gather_rows: rows[1] is 3, not within 0 .. 2");
@@ -163,8 +168,8 @@ TEST(Rows, RefuseNamesOfRowsThatAreNot) {
 }
 
 TEST(Rows, RefuseShapesThatDoNotFit) {
-    Operands t(DType::f32);
-    const Tensor pair = t.i32_vector({0, 1});
+    Operands t(device::DType::f32);
+    const device::Tensor pair = t.i32_vector({0, 1});
 
     EXPECT_EQ(refusal(GatherRows{t.random(4, 3), pair, t.unwritten(2, 2)}),
               "gather_rows: input is f32 4 x 3, not f32 4 x 2");
@@ -172,62 +177,64 @@ TEST(Rows, RefuseShapesThatDoNotFit) {
               "gather_rows: rows is i32 1 x 2, not i32 1 x 3");
     EXPECT_EQ(refusal(ScatterRows{t.random(3, 2), pair, t.unwritten(4, 2)}),
               "scatter_rows: rows is i32 1 x 2, not i32 1 x 3");
-    EXPECT_EQ(refusal(ScatterRows{t.random(2, 2), pair, t.unwritten_of(DType::f64, 4, 2)}),
+    EXPECT_EQ(refusal(ScatterRows{t.random(2, 2), pair, t.unwritten_of(device::DType::f64, 4, 2)}),
               "scatter_rows: output is f64 4 x 2, not f32 4 x 2");
     EXPECT_EQ(refusal(ScatterRows{t.random(0, 2), t.i32_vector({}), t.unwritten(4, 2), Unnamed::mean}),
               "scatter_rows: there is no mean of nothing for the other 4");
-    EXPECT_EQ(refusal(Copy{t.random(2, 3), t.unwritten_of(DType::f64, 3, 2)}),
+    EXPECT_EQ(refusal(Copy{t.random(2, 3), t.unwritten_of(device::DType::f64, 3, 2)}),
               "copy: output is f64 3 x 2, not f64 2 x 3");
     EXPECT_EQ(refusal(Copy{pair, t.unwritten(1, 2)}), "copy: is defined for f32 and f64, not for i32");
     EXPECT_EQ(refusal(Copy{t.random(1, 2), pair}), "copy: is defined for f32 and f64, not for i32");
 }
 
 TEST(Rows, CostWhatIsMoved) {
-    Operands t(DType::f32);
-    const Tensor pair = t.i32_vector({0, 1});
+    Operands t(device::DType::f32);
+    const device::Tensor pair = t.i32_vector({0, 1});
 
     EXPECT_EQ((GatherRows{t.random(9, 3), pair, t.unwritten(2, 3)}.cost().bytes), 4 * (2 + 2 * 6));
     EXPECT_EQ((ScatterRows{t.random(2, 3), pair, t.unwritten(9, 3)}.cost().bytes), 4 * (2 + 2 * 6));
-    const Tensor two = t.random(2, 3), nine = t.random(9, 3);
+    const device::Tensor two = t.random(2, 3), nine = t.random(9, 3);
     EXPECT_EQ((ScatterRows{two, pair, nine, Unnamed::stay, true}.cost().bytes), 4 * (2 + 3 * 6));
     EXPECT_EQ((ScatterRows{two, pair, nine, Unnamed::zero}.cost().bytes), 4 * (2 + 6 + 27));
     EXPECT_EQ((ScatterRows{two, pair, nine, Unnamed::zero, true}.cost().bytes), 4 * (2 + 3 * 6));
     EXPECT_EQ((ScatterRows{two, pair, nine, Unnamed::mean, true}.cost().bytes), 4 * (2 + 6 + 2 * 27));
-    EXPECT_EQ((Copy{t.random(2, 3), t.unwritten_of(DType::f64, 2, 3)}.cost().bytes), 4 * 6 + 8 * 6);
+    EXPECT_EQ((Copy{t.random(2, 3), t.unwritten_of(device::DType::f64, 2, 3)}.cost().bytes), 4 * 6 + 8 * 6);
 }
 
 TEST(ReadNumbers, GivesTheElementsRowByRow) {
-    Operands t(DType::f32, 3);
-    const Tensor numbers = t.numbers_of(DType::i32, 2, 3, {1, -2, 3, 4, 5, -6});
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    Operands t(device::DType::f32, 3);
+    const device::Tensor numbers = t.numbers_of(device::DType::i32, 2, 3, {1, -2, 3, 4, 5, -6});
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         EXPECT_EQ(read_numbers(stream, numbers), (std::vector<std::int32_t>{1, -2, 3, 4, 5, -6}));
     }
 }
 
 TEST(ReadValues, GivesTheElementsRowByRowAndNoneOfAGhost) {
-    Operands t(DType::f32, 3);
-    const Tensor numbers = t.numbers(2, 2, {1, -2, 3, 0.5});
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    Operands t(device::DType::f32, 3);
+    const device::Tensor numbers = t.numbers(2, 2, {1, -2, 3, 0.5});
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         EXPECT_EQ(read_values(stream, numbers), (Numbers{1, -2, 3, 0.5}));
-        EXPECT_EQ(read_values(stream, t.numbers_of(DType::bf16, 1, 2, {1.5, -2})), (Numbers{1.5, -2}));
+        EXPECT_EQ(read_values(stream, t.numbers_of(device::DType::bf16, 1, 2, {1.5, -2})), (Numbers{1.5, -2}));
     }
-    Stream ghost{GhostStream{}};
-    EXPECT_TRUE(read_values(ghost, {nullptr, DType::f32, 2, 3, 3}).empty());
+    device::Stream ghost{device::GhostStream{}};
+    EXPECT_TRUE(read_values(ghost, {nullptr, device::DType::f32, 2, 3, 3}).empty());
 }
 
 // Following the address would end the program.
 TEST(ReadNumbers, OfAGhostAreNone) {
-    Stream stream{GhostStream{}};
+    device::Stream stream{device::GhostStream{}};
 
-    EXPECT_TRUE(read_numbers(stream, {nullptr, DType::i32, 2, 3, 3}).empty());
+    EXPECT_TRUE(read_numbers(stream, {nullptr, device::DType::i32, 2, 3, 3}).empty());
 }
 
 TEST(ReadNumbers, RefusesOtherTypes) {
-    Operands t(DType::f32);
-    Stream stream{ReferenceStream{}};
+    Operands t(device::DType::f32);
+    device::Stream stream{device::ReferenceStream{}};
 
     EXPECT_THROW(read_numbers(stream, t.random(1, 2)), BugError);
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -5,7 +5,7 @@
 #include "trireme/kernels/cross_entropy.hpp"
 #include "trireme/kernels/logit_statistics.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -20,9 +20,9 @@ struct Problem {
 
     CrossEntropy whole(Operands& t) const {
         return {.logits = t.numbers(targets.size(), columns, logits),
-                .targets = t.numbers_of(DType::i32, 1, targets.size(), targets),
-                .losses = t.unwritten_of(DType::f64, 1, targets.size()),
-                .choices = t.numbers_of(DType::i32, 1, targets.size(), Numbers(targets.size(), -777)),
+                .targets = t.numbers_of(device::DType::i32, 1, targets.size(), targets),
+                .losses = t.unwritten_of(device::DType::f64, 1, targets.size()),
+                .choices = t.numbers_of(device::DType::i32, 1, targets.size(), Numbers(targets.size(), -777)),
                 .gradient_scale = 3,
                 .smoothing = smoothing};
     }
@@ -42,13 +42,13 @@ Solution solve_whole(const Problem& problem) {
     return {values(op.losses), values(op.choices), {}, values(op.logits)};
 }
 
-Solution solve_in_parts(Stream& stream, Operands& t, const Problem& problem, const Widths& widths) {
+Solution solve_in_parts(device::Stream& stream, Operands& t, const Problem& problem, const Widths& widths) {
     const CrossEntropy whole = problem.whole(t);
     const std::size_t rows = whole.logits.rows;
-    const Tensor parts = t.unwritten_of(DType::f64, widths.size() * rows, logit_field::count);
+    const device::Tensor parts = t.unwritten_of(device::DType::f64, widths.size() * rows, logit_field::count);
     const MergeLogitStatistics merged{.parts = parts,
                                       .targets = whole.targets,
-                                      .log_sums = t.unwritten_of(DType::f64, 1, rows),
+                                      .log_sums = t.unwritten_of(device::DType::f64, 1, rows),
                                       .losses = whole.losses,
                                       .choices = whole.choices,
                                       .columns = whole.logits.columns,
@@ -87,14 +87,16 @@ void expect_near(const char* name, const Numbers& got, const Numbers& expected, 
 // `digits` is what is lost to large logits, as a factor of the tolerances.
 void expect_same_in_parts(const Problem& problem, const std::vector<Widths>& cuts, double digits = 1) {
     const Solution expected = solve_whole(problem);
-    for (const DType dtype : {DType::f32, DType::f64}) {
-        for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{1}}, Stream{CpuStream{2}}}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
+        for (device::Stream stream :
+             {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{1}},
+              device::Stream{device::CpuStream{2}}}) {
             for (const Widths& widths : cuts) {
                 SCOPED_TRACE(
                     cat(name_of(dtype), ", backend ", stream.backend.index(), ", ", widths.size(), " parts"));
                 Operands t(dtype, 3);
                 const Solution got = solve_in_parts(stream, t, problem, widths);
-                const double tolerance = tolerance_of(dtype) * (dtype == DType::f64 ? digits : 1);
+                const double tolerance = tolerance_of(dtype) * (dtype == device::DType::f64 ? digits : 1);
                 expect_near("losses", got.losses, expected.losses, tolerance);
                 expect_near("gradients", got.gradients, expected.gradients, tolerance);
                 EXPECT_EQ(got.choices, expected.choices);
@@ -106,7 +108,7 @@ void expect_same_in_parts(const Problem& problem, const std::vector<Widths>& cut
 // Every fifth row has no target.
 Problem random_problem(std::size_t rows, std::size_t columns, double smoothing) {
     Operands t;
-    const Tensor targets = t.indices(DType::i32, rows, columns);
+    const device::Tensor targets = t.indices(device::DType::i32, rows, columns);
     for (std::size_t r = 1; r < rows; r += 5) set(targets, 0, r, no_target);
     return {columns, values(t.random(rows, columns)), values(targets), smoothing};
 }
@@ -155,8 +157,9 @@ TEST(SharedVocabulary, CountsNothingForAPartWithoutAnyLogit) {
     constexpr double none = -infinity;
     const Problem problem{4, {none, none, 2, 2, 1, 1, none, none}, {2, no_target}};
 
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
-        Operands t(DType::f32);
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
+        Operands t(device::DType::f32);
         const Solution got = solve_in_parts(stream, t, problem, {2, 2});
 
         EXPECT_FLOAT_EQ(static_cast<float>(got.losses[0]), std::log(2.0F));
@@ -168,8 +171,9 @@ TEST(SharedVocabulary, CountsNothingForAPartWithoutAnyLogit) {
 TEST(SharedVocabulary, ShowsANaNInTheLossWhoeverHasIt) {
     const Problem problem{4, {1, 2, nan, 3, nan, nan, nan, nan}, {0, 1}};
 
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
-        Operands t(DType::f32);
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
+        Operands t(device::DType::f32);
         const Solution got = solve_in_parts(stream, t, problem, {2, 2});
 
         EXPECT_TRUE(std::isnan(got.losses[0]));
@@ -182,7 +186,7 @@ TEST(SharedVocabulary, ShowsANaNInTheLossWhoeverHasIt) {
 TEST(SharedVocabulary, GivesTheLogOfTheSumOfRowsWithoutTargetToo) {
     const Problem problem{4, Numbers(8, 5), {1, no_target}};
     Operands t;
-    Stream stream{ReferenceStream{}};
+    device::Stream stream{device::ReferenceStream{}};
 
     const Solution got = solve_in_parts(stream, t, problem, {1, 3});
 
@@ -191,4 +195,4 @@ TEST(SharedVocabulary, GivesTheLogOfTheSumOfRowsWithoutTargetToo) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -1,12 +1,12 @@
 #include "comparison.hpp"
 #include "trireme/kernels/activation.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // silu(1) = 1 / (1 + 1 / e) = 0.731058578630...
 TEST(SiluGate, MultipliesTheSiluOfTheGateByTheOther) {
-    Operands t(DType::f64, 3);
+    Operands t(device::DType::f64, 3);
     const SiluGate op{t.numbers(2, 2, {0, 1, -1, 64}), t.numbers(2, 2, {5, 2, 4, 3}), t.unwritten(2, 2)};
 
     run_reference(op);
@@ -20,9 +20,9 @@ TEST(SiluGate, MultipliesTheSiluOfTheGateByTheOther) {
 
 TEST(SiluGate, HasTheGradientsOfItsBackwardPass) {
     Operands t;
-    const Tensor gate = t.random(5, 7);
-    const Tensor up = t.random(5, 7);
-    const Tensor grad_output = t.random(5, 7);
+    const device::Tensor gate = t.random(5, 7);
+    const device::Tensor up = t.random(5, 7);
+    const device::Tensor grad_output = t.random(5, 7);
     const SiluGate forward{gate, up, t.unwritten(5, 7)};
     const SiluGateBackward back{gate, up, grad_output, t.unwritten(5, 7), t.unwritten(5, 7)};
     const auto loss = [&] {
@@ -47,8 +47,8 @@ TEST(SiluGate, RefusesShapesThatDoNotFit) {
 }
 
 TEST(SiluGate, CostsEveryOperandOnce) {
-    Operands t(DType::f32);
-    const Tensor one = t.random(3, 4);
+    Operands t(device::DType::f32);
+    const device::Tensor one = t.random(3, 4);
 
     EXPECT_EQ((SiluGate{one, one, one}.cost().bytes), 4 * 36);
     EXPECT_EQ((SiluGateBackward{one, one, one, one, one}.cost().bytes), 4 * 60);
@@ -72,13 +72,13 @@ TEST(CpuBackend, AgreesOnSiluGate) {
 TEST(CpuBackend, AgreesOnSiluGateOfColumnRanges) {
     for_each_shape([](std::size_t rows, std::size_t columns) {
         expect_same_on_cpu([&](Operands& t) {
-            const Tensor both = t.random(rows, 2 * columns);
+            const device::Tensor both = t.random(rows, 2 * columns);
             return SiluGate{both.column_range(0, columns), both.column_range(columns, columns),
                             t.unwritten(rows, columns)};
         });
         expect_same_on_cpu([&](Operands& t) {
-            const Tensor both = t.random(rows, 2 * columns);
-            const Tensor grad_both = t.unwritten(rows, 2 * columns);
+            const device::Tensor both = t.random(rows, 2 * columns);
+            const device::Tensor grad_both = t.unwritten(rows, 2 * columns);
             return SiluGateBackward{both.column_range(0, columns), both.column_range(columns, columns),
                                     t.random(rows, columns), grad_both.column_range(0, columns),
                                     grad_both.column_range(columns, columns)};
@@ -109,11 +109,12 @@ TEST(CpuBackend, GatesRowsAlikeOnAnyThreads) {
 
 // Numbers as large as they come go the way of infinity, and what is no number stays none.
 TEST(SiluGate, OfTheLargestNumbersIsFlatAndOfNoNumberIsNone) {
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
-        for (const DType dtype : {DType::f32, DType::f64}) {
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
+        for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
             Operands t(dtype);
-            const Tensor gate = t.numbers(1, 4, {1e30, -1e30, infinity, nan});
-            const Tensor ones = t.numbers(1, 4, {1, 1, 1, 1});
+            const device::Tensor gate = t.numbers(1, 4, {1e30, -1e30, infinity, nan});
+            const device::Tensor ones = t.numbers(1, 4, {1, 1, 1, 1});
             const SiluGate forward{gate, ones, t.unwritten(1, 4)};
             const SiluGateBackward back{gate, ones, ones, t.unwritten(1, 4), t.unwritten(1, 4)};
 
@@ -133,4 +134,4 @@ TEST(SiluGate, OfTheLargestNumbersIsFlatAndOfNoNumberIsNone) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

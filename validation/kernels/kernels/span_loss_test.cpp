@@ -3,29 +3,30 @@
 #include "comparison.hpp"
 #include "trireme/kernels/cross_entropy.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using Numbers = std::vector<double>;
 using Segments = std::vector<Segment>;
 
 // First and last rows, or begins and ends, of as many segments as there are pairs.
-Tensor pairs_of(Operands& t, const Numbers& content) {
-    return t.numbers_of(DType::i32, content.size() / 2, 2, content);
+device::Tensor pairs_of(Operands& t, const Numbers& content) {
+    return t.numbers_of(device::DType::i32, content.size() / 2, 2, content);
 }
 
 // Results that no kernel has written.
-Tensor unchosen(Operands& t, std::size_t segments) { return pairs_of(t, Numbers(2 * segments, -777)); }
+device::Tensor unchosen(Operands& t, std::size_t segments) { return pairs_of(t, Numbers(2 * segments, -777)); }
 
 TEST(SpanLoss, IsTheMeanOfTheLossesOfBothEnds) {
     const Segments segments{{1, 4}};
-    for (const DType dtype : {DType::f32, DType::f64}) {
-        for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
+        for (device::Stream stream :
+             {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
             Operands t(dtype, 3);
             const SpanLoss op{.logits = t.numbers(6, 2, {9, 9, 5, 0, 5, 0, 5, -3000, 5, -3000, 9, 9}),
                               .segments = segments,
                               .answers = pairs_of(t, {0, 3}),
-                              .losses = t.unwritten_of(DType::f64, 1, 1),
+                              .losses = t.unwritten_of(device::DType::f64, 1, 1),
                               .gradient_scale = 16};
 
             launch(stream, op);
@@ -43,12 +44,13 @@ TEST(SpanLoss, IsTheMeanOfTheLossesOfBothEnds) {
 
 TEST(SpanLoss, OfASegmentWithoutAnswerIsZero) {
     const Segments segments{{0, 2}, {2, 1}, {3, 0}};
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
-        Operands t(DType::f32, 2);
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
+        Operands t(device::DType::f32, 2);
         const SpanLoss op{.logits = t.random(5, 2),
                           .segments = segments,
                           .answers = pairs_of(t, {no_target, no_target, 0, 0, no_target, 7}),
-                          .losses = t.unwritten_of(DType::f64, 1, 3),
+                          .losses = t.unwritten_of(device::DType::f64, 1, 3),
                           .gradient_scale = 2};
 
         launch(stream, op);
@@ -61,9 +63,11 @@ TEST(SpanLoss, OfASegmentWithoutAnswerIsZero) {
 
 TEST(SpanLoss, LeavesTheLogitsWhenNoGradientIsWanted) {
     const Segments segments{{0, 3}};
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         Operands t;
-        const SpanLoss op{t.random(4, 2), segments, pairs_of(t, {1, 2}), t.unwritten_of(DType::f64, 1, 1)};
+        const SpanLoss op{t.random(4, 2), segments, pairs_of(t, {1, 2}),
+                          t.unwritten_of(device::DType::f64, 1, 1)};
         const Numbers before = values(op.logits);
 
         launch(stream, op);
@@ -77,8 +81,8 @@ TEST(SpanLoss, LeavesTheLogitsWhenNoGradientIsWanted) {
 TEST(SpanLoss, IsTheCrossEntropyOverTheRowsOfASegment) {
     const Segments segments{{3, 5}, {0, 3}};
     Operands t;
-    const Tensor logits = t.random(8, 2);
-    const Tensor answers = pairs_of(t, {1, 4, 2, 2});
+    const device::Tensor logits = t.random(8, 2);
+    const device::Tensor answers = pairs_of(t, {1, 4, 2, 2});
     Numbers expected;
     for (std::size_t s = 0; s < segments.size(); ++s) {
         double sum = 0;
@@ -88,14 +92,14 @@ TEST(SpanLoss, IsTheCrossEntropyOverTheRowsOfASegment) {
                 column.push_back(get(logits, segments[s].begin + r, end));
             }
             const CrossEntropy one{t.numbers(1, column.size(), column),
-                                   t.numbers_of(DType::i32, 1, 1, {get(answers, s, end)}),
-                                   t.unwritten_of(DType::f64, 1, 1)};
+                                   t.numbers_of(device::DType::i32, 1, 1, {get(answers, s, end)}),
+                                   t.unwritten_of(device::DType::f64, 1, 1)};
             run_reference(one);
             sum += get(one.losses, 0, 0);
         }
         expected.push_back(sum / 2);
     }
-    const SpanLoss op{logits, segments, answers, t.unwritten_of(DType::f64, 1, 2)};
+    const SpanLoss op{logits, segments, answers, t.unwritten_of(device::DType::f64, 1, 2)};
 
     run_reference(op);
 
@@ -107,11 +111,11 @@ TEST(SpanLoss, WritesItsGradient) {
     constexpr double scale = 0.75;
     const Segments segments{{5, 4}, {0, 3}, {3, 1}};
     Operands t;
-    const Tensor logits = t.random(10, 2);
-    const Tensor answers = pairs_of(t, {1, 3, no_target, 0, 0, 0});
-    const SpanLoss forward{logits, segments, answers, t.unwritten_of(DType::f64, 1, 3)};
-    const SpanLoss both{t.numbers(10, 2, values(logits)), segments, answers, t.unwritten_of(DType::f64, 1, 3),
-                        scale};
+    const device::Tensor logits = t.random(10, 2);
+    const device::Tensor answers = pairs_of(t, {1, 3, no_target, 0, 0, 0});
+    const SpanLoss forward{logits, segments, answers, t.unwritten_of(device::DType::f64, 1, 3)};
+    const SpanLoss both{t.numbers(10, 2, values(logits)), segments, answers,
+                        t.unwritten_of(device::DType::f64, 1, 3), scale};
     const auto loss = [&] {
         run_reference(forward);
         double sum = 0;
@@ -127,10 +131,11 @@ TEST(SpanLoss, WritesItsGradient) {
 
 TEST(BestSpan, HasTheLargestSumOfItsEnds) {
     const Segments segments{{1, 4}};
-    for (const DType dtype : {DType::f32, DType::f64}) {
-        for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
+        for (device::Stream stream :
+             {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
             Operands t(dtype, 1);
-            const Tensor logits = t.numbers(6, 2, {99, 99, 1, 8, 2, 3, 7, 1, 0, 2, 99, 99});
+            const device::Tensor logits = t.numbers(6, 2, {99, 99, 1, 8, 2, 3, 7, 1, 0, 2, 99, 99});
             BestSpan op{.logits = logits,
                         .segments = segments,
                         .contexts = pairs_of(t, {0, 4}),
@@ -159,8 +164,9 @@ TEST(BestSpan, HasTheLargestSumOfItsEnds) {
 
 TEST(BestSpan, OfEqualSumsIsTheFirst) {
     const Segments segments{{0, 3}, {3, 3}};
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
-        Operands t(DType::f32);
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
+        Operands t(device::DType::f32);
         const BestSpan op{.logits = t.numbers(6, 2, {0, 1, 1, 0, 1, 1, -5, -9, -4, -8, -9, -8}),
                           .segments = segments,
                           .contexts = pairs_of(t, {0, 3, 0, 3}),
@@ -174,7 +180,8 @@ TEST(BestSpan, OfEqualSumsIsTheFirst) {
 
 TEST(BestSpan, OfAnEmptyRangeIsNone) {
     const Segments segments{{0, 3}, {3, 3}, {6, 0}, {6, 2}};
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         Operands t;
         const BestSpan op{.logits = t.random(8, 2),
                           .segments = segments,
@@ -189,7 +196,8 @@ TEST(BestSpan, OfAnEmptyRangeIsNone) {
 
 TEST(BestSpan, OfRowsWithoutOrderIsOneOfThem) {
     const Segments segments{{0, 2}, {2, 2}};
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         Operands t;
         const BestSpan op{.logits = t.numbers(4, 2, {nan, nan, nan, nan, -infinity, -infinity, -infinity, 0}),
                           .segments = segments,
@@ -235,7 +243,7 @@ TEST(Spans, AreTheSameOnTheCpu) {
     for (const double scale : {0.0, 3.0}) {
         expect_same_on_cpu([&](Operands& t) {
             return SpanLoss{t.random(101, 2), segments, pairs_of(t, {7, 59, 0, 32, no_target, 0}),
-                            t.unwritten_of(DType::f64, 1, 3), scale};
+                            t.unwritten_of(device::DType::f64, 1, 3), scale};
         });
     }
     expect_same_on_cpu([&](Operands& t) {
@@ -251,8 +259,8 @@ TEST(Spans, DoNotDependOnTheNumberOfThreads) {
         answers.insert(answers.end(), {static_cast<double>(s), 300});
     }
     expect_same_bits_on_any_threads([&](Operands& t) {
-        return SpanLoss{t.random(40'000, 2), segments, pairs_of(t, answers), t.unwritten_of(DType::f64, 1, 100),
-                        3};
+        return SpanLoss{t.random(40'000, 2), segments, pairs_of(t, answers),
+                        t.unwritten_of(device::DType::f64, 1, 100), 3};
     });
     expect_same_bits_on_any_threads([&](Operands& t) {
         return BestSpan{t.random(40'000, 2), segments, pairs_of(t, answers), unchosen(t, 100)};
@@ -261,10 +269,11 @@ TEST(Spans, DoNotDependOnTheNumberOfThreads) {
 
 TEST(Spans, RefuseRowsOutsideOfTheirSegment) {
     const Segments segments{{0, 2}, {2, 3}};
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         Operands t;
-        const Tensor logits = t.random(5, 2);
-        const Tensor losses = t.unwritten_of(DType::f64, 1, 2);
+        const device::Tensor logits = t.random(5, 2);
+        const device::Tensor losses = t.unwritten_of(device::DType::f64, 1, 2);
         const auto sentence = [&](const auto& op) -> std::string {
             try {
                 launch(stream, op);
@@ -288,10 +297,10 @@ TEST(Spans, RefuseRowsOutsideOfTheirSegment) {
 TEST(Spans, RefuseShapesThatDoNotFit) {
     const Segments segments{{0, 2}, {2, 3}};
     const Segments crossing{{0, 3}, {2, 3}};
-    Operands t(DType::f32);
-    const Tensor logits = t.random(5, 2);
-    const Tensor pairs = pairs_of(t, {0, 1, 0, 1});
-    const Tensor losses = t.unwritten_of(DType::f64, 1, 2);
+    Operands t(device::DType::f32);
+    const device::Tensor logits = t.random(5, 2);
+    const device::Tensor pairs = pairs_of(t, {0, 1, 0, 1});
+    const device::Tensor losses = t.unwritten_of(device::DType::f64, 1, 2);
 
     EXPECT_EQ(refusal(SpanLoss{t.random(5, 3), segments, pairs, losses}),
               "span_loss: logits is f32 5 x 3, not f32 5 x 2");
@@ -313,9 +322,9 @@ TEST(Spans, RefuseShapesThatDoNotFit) {
 
 TEST(Spans, CostTheLogitsTwiceOnlyForGradients) {
     const Segments segments{{0, 5}};
-    Operands t(DType::f32);
-    const Tensor pair = pairs_of(t, {0, 1});
-    SpanLoss op{t.random(5, 2), segments, pair, t.unwritten_of(DType::f64, 1, 1), 1};
+    Operands t(device::DType::f32);
+    const device::Tensor pair = pairs_of(t, {0, 1});
+    SpanLoss op{t.random(5, 2), segments, pair, t.unwritten_of(device::DType::f64, 1, 1), 1};
 
     EXPECT_EQ(op.cost().bytes, 4 * (2 * 10 + 2) + 8);
     op.gradient_scale = 0;
@@ -324,4 +333,4 @@ TEST(Spans, CostTheLogitsTwiceOnlyForGradients) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -2,7 +2,7 @@
 
 #include "oracle.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -10,7 +10,7 @@ using Numbers = std::vector<double>;
 // With beta1 = 1/2 and beta2 = 3/4, all of the first step is exact: g = 1/2 4 = 2, moment1 = 1, moment2 = 1,
 // both become 2 and 4 when corrected, and the change is rate 2 / (2 + 2).
 TEST(AdamWUpdate, TakesAStepThatCanBeCheckedByHand) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype);
         const AdamWUpdate op{.parameter = t.numbers(1, 2, {8, -8}),
                              .gradient = t.numbers(1, 2, {4, -4}),
@@ -52,7 +52,7 @@ TEST(AdamWUpdate, CorrectsByTheNumberOfTheStep) {
 }
 
 TEST(SgdUpdate, WithoutMomentumFollowsTheGradient) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype);
         const SgdUpdate op{.parameter = t.numbers(2, 2, {1, 2, 3, 4}),
                            .gradient = t.numbers(2, 2, {8, 0, -8, 16}),
@@ -66,7 +66,7 @@ TEST(SgdUpdate, WithoutMomentumFollowsTheGradient) {
 }
 
 TEST(SgdUpdate, WithMomentumRemembersItsVelocity) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype);
         const SgdUpdate op{.parameter = t.numbers(1, 2, {4, -4}),
                            .gradient = t.numbers(1, 2, {1, 2}),
@@ -84,9 +84,10 @@ TEST(SgdUpdate, WithMomentumRemembersItsVelocity) {
 
 // As above, in columns that take turns: those that do not decay miss the 8 and -8 by no 7/8.
 TEST(AdamWUpdate, DecaysOnlyTheColumnsThatItIsTold) {
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         for (const std::size_t gap : {0, 3}) {
-            Operands t(DType::f32, gap);
+            Operands t(device::DType::f32, gap);
             const AdamWUpdate op{.parameter = t.numbers(2, 3, {8, 8, 8, -8, -8, -8}),
                                  .gradient = t.numbers(2, 3, {4, 4, 4, -4, -4, -4}),
                                  .moment1 = t.zeros(2, 3),
@@ -97,7 +98,7 @@ TEST(AdamWUpdate, DecaysOnlyTheColumnsThatItIsTold) {
                                  .beta2 = 0.75,
                                  .epsilon = 2,
                                  .weight_decay = 0.5,
-                                 .decaying = t.numbers_of(DType::i32, 1, 3, {1, 0, 1})};
+                                 .decaying = t.numbers_of(device::DType::i32, 1, 3, {1, 0, 1})};
 
             launch(stream, op);
 
@@ -108,9 +109,10 @@ TEST(AdamWUpdate, DecaysOnlyTheColumnsThatItIsTold) {
 }
 
 TEST(SgdUpdate, DecaysOnlyTheColumnsThatItIsTold) {
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         Operands t;
-        const Tensor decaying = t.numbers_of(DType::i32, 1, 2, {0, 1});
+        const device::Tensor decaying = t.numbers_of(device::DType::i32, 1, 2, {0, 1});
         const SgdUpdate plain{.parameter = t.numbers(2, 2, {4, 4, 8, 8}),
                               .gradient = t.numbers(2, 2, {1, 1, 1, 1}),
                               .rate = 0.25,
@@ -132,15 +134,16 @@ TEST(SgdUpdate, DecaysOnlyTheColumnsThatItIsTold) {
 
 // Of 2049 the nearest that 16 bits hold is 2048, of 2057 it is 2064, and of 2056, in the middle, the even one.
 TEST(Update, RoundsTheNewParameterToSixteenBits) {
-    for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{}}}) {
+    for (device::Stream stream :
+         {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
         for (const std::size_t gap : {0, 3}) {
             for (const bool has_velocity : {false, true}) {
-                Operands t(DType::f32, gap);
+                Operands t(device::DType::f32, gap);
                 const SgdUpdate op{.parameter = t.numbers(2, 2, {2050, -2058, 2057, 1}),
                                    .gradient = t.numbers(2, 2, {1, -1, 1, 0.5}),
-                                   .velocity = has_velocity ? t.zeros(2, 2) : Tensor{},
+                                   .velocity = has_velocity ? t.zeros(2, 2) : device::Tensor{},
                                    .rate = 1,
-                                   .rounded = t.unwritten_of(DType::bf16, 2, 2)};
+                                   .rounded = t.unwritten_of(device::DType::bf16, 2, 2)};
 
                 launch(stream, op);
 
@@ -153,8 +156,9 @@ TEST(Update, RoundsTheNewParameterToSixteenBits) {
 }
 
 TEST(Update, RoundsWhatAdamWWritesWhicheverColumnsDecay) {
-    for (const DType dtype : {DType::f32, DType::f64}) {
-        for (Stream stream : {Stream{ReferenceStream{}}, Stream{CpuStream{2}}}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
+        for (device::Stream stream :
+             {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{2}}}) {
             for (const bool tells_columns_apart : {false, true}) {
                 Operands t(dtype, 1);
                 AdamWUpdate op{.parameter = t.random(3, 37),
@@ -163,13 +167,13 @@ TEST(Update, RoundsWhatAdamWWritesWhicheverColumnsDecay) {
                                .moment2 = t.zeros(3, 37),
                                .rate = 0.125,
                                .weight_decay = 0.5,
-                               .rounded = t.unwritten_of(DType::bf16, 3, 37)};
-                if (tells_columns_apart) op.decaying = t.indices(DType::i32, 37, 2);
+                               .rounded = t.unwritten_of(device::DType::bf16, 3, 37)};
+                if (tells_columns_apart) op.decaying = t.indices(device::DType::i32, 37, 2);
 
                 launch(stream, op);
 
                 Numbers expected = values(op.parameter);
-                for (double& number : expected) number = Bf16(static_cast<float>(number));
+                for (double& number : expected) number = device::Bf16(static_cast<float>(number));
                 EXPECT_EQ(values(op.rounded), expected);
                 EXPECT_TRUE(t.has_clean_gaps());
             }
@@ -178,13 +182,13 @@ TEST(Update, RoundsWhatAdamWWritesWhicheverColumnsDecay) {
 }
 
 TEST(Update, RefusesWhatParametersCannotBeRoundedTo) {
-    Operands t(DType::f32);
+    Operands t(device::DType::f32);
     SgdUpdate sgd{.parameter = t.zeros(2, 3), .gradient = t.zeros(2, 3), .rounded = t.zeros(2, 3)};
     AdamWUpdate adamw{.parameter = t.zeros(2, 3),
                       .gradient = t.zeros(2, 3),
                       .moment1 = t.zeros(2, 3),
                       .moment2 = t.zeros(2, 3),
-                      .rounded = t.unwritten_of(DType::bf16, 3, 2)};
+                      .rounded = t.unwritten_of(device::DType::bf16, 3, 2)};
 
     EXPECT_EQ(refusal(sgd), "sgd: rounded is f32 2 x 3, not bf16 2 x 3");
     EXPECT_EQ(refusal(adamw), "adamw: rounded is bf16 3 x 2, not bf16 2 x 3");
@@ -196,17 +200,17 @@ TEST(Update, RefusesColumnsToDecayThatDoNotFit) {
                    .gradient = t.zeros(2, 3),
                    .moment1 = t.zeros(2, 3),
                    .moment2 = t.zeros(2, 3),
-                   .decaying = t.numbers_of(DType::i32, 1, 2, {1, 1})};
+                   .decaying = t.numbers_of(device::DType::i32, 1, 2, {1, 1})};
     EXPECT_EQ(refusal(op), "adamw: decaying is i32 1 x 2, not i32 1 x 3");
-    op.decaying = t.numbers_of(DType::i32, 1, 3, {1, 1, 1});
+    op.decaying = t.numbers_of(device::DType::i32, 1, 3, {1, 1, 1});
     op.moment2 = t.zeros(3, 2);
     EXPECT_EQ(refusal(op), "adamw: an operand is f64 3 x 2, not f64 2 x 3");
 }
 
 TEST(SumOfSquares, AddsInDouble) {
-    Operands t(DType::f32);
+    Operands t(device::DType::f32);
     // In float, 1 added to 2^24 is lost.
-    const SumOfSquares op{t.numbers(3, 1, {4096, 1, 1}), t.unwritten_of(DType::f64, 1, 1)};
+    const SumOfSquares op{t.numbers(3, 1, {4096, 1, 1}), t.unwritten_of(device::DType::f64, 1, 1)};
 
     run_reference(op);
 
@@ -215,7 +219,7 @@ TEST(SumOfSquares, AddsInDouble) {
 
 TEST(Update, RefusesShapesThatDoNotFit) {
     Operands t;
-    Operands spread(DType::f64, 1);
+    Operands spread(device::DType::f64, 1);
     const AdamWUpdate short_moment{.parameter = t.zeros(2, 3),
                                    .gradient = t.zeros(2, 3),
                                    .moment1 = t.zeros(1, 6),
@@ -227,7 +231,7 @@ TEST(Update, RefusesShapesThatDoNotFit) {
                                 .step = 0};
     const SgdUpdate no_velocity{.parameter = t.zeros(2, 3), .gradient = t.zeros(2, 3), .momentum = 0.5};
     const SgdUpdate gaps{.parameter = t.zeros(3, 2), .gradient = spread.zeros(2, 3)};
-    const SumOfSquares single{t.zeros(2, 3), t.unwritten_of(DType::f32, 1, 1)};
+    const SumOfSquares single{t.zeros(2, 3), t.unwritten_of(device::DType::f32, 1, 1)};
 
     EXPECT_EQ(refusal(short_moment), "adamw: moment2 has 5 elements of f64, not 6 of f64");
     EXPECT_EQ(refusal(step_zero), "adamw: steps count from 1, got 0");
@@ -240,7 +244,7 @@ TEST(Update, RefusesShapesThatDoNotFit) {
 template <class Run>
 void expect_the_same_with_gaps(Run&& run_op) {
     Operands dense;
-    Operands gapped(DType::f64, 2);
+    Operands gapped(device::DType::f64, 2);
     const auto adamw = [](Operands& t) {
         return AdamWUpdate{.parameter = t.random(3, 5),
                            .gradient = t.random(3, 5),
@@ -260,8 +264,8 @@ void expect_the_same_with_gaps(Run&& run_op) {
     const AdamWUpdate a_gapped = adamw(gapped);
     const SgdUpdate s = sgd(dense);
     const SgdUpdate s_gapped = sgd(gapped);
-    const SumOfSquares squares{s.gradient, dense.unwritten_of(DType::f64, 1, 1)};
-    const SumOfSquares squares_gapped{s_gapped.gradient, dense.unwritten_of(DType::f64, 1, 1)};
+    const SumOfSquares squares{s.gradient, dense.unwritten_of(device::DType::f64, 1, 1)};
+    const SumOfSquares squares_gapped{s_gapped.gradient, dense.unwritten_of(device::DType::f64, 1, 1)};
 
     for (const AdamWUpdate* op : {&a, &a_gapped}) run_op(*op);
     for (const SgdUpdate* op : {&s, &s_gapped}) run_op(*op);
@@ -275,7 +279,7 @@ void expect_the_same_with_gaps(Run&& run_op) {
 
 TEST(Update, TakesRowsThatLieApart) {
     expect_the_same_with_gaps([](const auto& op) { run_reference(op); });
-    CpuStream cpu{.threads = 2};
+    device::CpuStream cpu{.threads = 2};
     expect_the_same_with_gaps([&](const auto& op) {
         op.check();
         run(cpu, op);
@@ -283,21 +287,21 @@ TEST(Update, TakesRowsThatLieApart) {
 }
 
 TEST(Update, CostsWhatItReadsAndWrites) {
-    Operands t(DType::f32);
+    Operands t(device::DType::f32);
     AdamWUpdate adamw{.parameter = t.zeros(2, 3),
                       .gradient = t.zeros(2, 3),
                       .moment1 = t.zeros(2, 3),
                       .moment2 = t.zeros(2, 3)};
     SgdUpdate sgd{.parameter = t.zeros(2, 3), .gradient = t.zeros(2, 3), .velocity = t.zeros(2, 3)};
-    const SumOfSquares squares{t.zeros(2, 3), t.unwritten_of(DType::f64, 1, 1)};
+    const SumOfSquares squares{t.zeros(2, 3), t.unwritten_of(device::DType::f64, 1, 1)};
 
     EXPECT_EQ(adamw.cost().bytes, 7 * 24);
     EXPECT_EQ(sgd.cost().bytes, 5 * 24);
     EXPECT_EQ(squares.cost().bytes, 24 + 8);
-    adamw.rounded = sgd.rounded = t.unwritten_of(DType::bf16, 2, 3);
+    adamw.rounded = sgd.rounded = t.unwritten_of(device::DType::bf16, 2, 3);
     EXPECT_EQ(adamw.cost().bytes, 7 * 24 + 12);
     EXPECT_EQ(sgd.cost().bytes, 5 * 24 + 12);
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

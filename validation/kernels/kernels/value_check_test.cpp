@@ -22,7 +22,7 @@
 #include "trireme/kernels/span_loss.hpp"
 #include "trireme/kernels/update.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 // Becomes whatever a field is.
@@ -92,8 +92,8 @@ struct Expected {
     std::vector<std::byte> memory = std::vector<std::byte>(32);
 
     template <bool is_const>
-    void add(BasicTensor<is_const>& tensor) {
-        tensor = {&memory.at(tensors.size()), DType::f32, 1, 1, 1};
+    void add(device::BasicTensor<is_const>& tensor) {
+        tensor = {&memory.at(tensors.size()), device::DType::f32, 1, 1, 1};
         tensors.emplace_back(tensor.data, !is_const);
     }
     template <class Other>
@@ -134,7 +134,7 @@ TEST(ValueCheck, IsShownEveryTensorOfEveryOperation) {
 
 TEST(ValueCheck, IsShownTheSumThatANormMakes) {
     Operands t;
-    const Tensor sum = t.unwritten(1, 2);
+    const device::Tensor sum = t.unwritten(1, 2);
     LayerNorm norm;
     norm.input = sum;
     norm.output = t.unwritten(1, 2);
@@ -151,7 +151,7 @@ TEST(ValueCheck, IsShownTheSumThatANormMakes) {
     EXPECT_EQ(written, (std::vector<std::string>{"sum", "output"}));
 }
 
-class ValueCheckOnBackends : public testing::TestWithParam<Stream> {
+class ValueCheckOnBackends : public testing::TestWithParam<device::Stream> {
 protected:
     ValueCheckOnBackends() {
         stream_.check = &check_;
@@ -159,9 +159,9 @@ protected:
         check_.begin_layer("h.1.mlp");
     }
 
-    Stream stream_ = GetParam();
+    device::Stream stream_ = GetParam();
     ValueCheck check_;
-    Operands t_{DType::f32, 3};
+    Operands t_{device::DType::f32, 3};
 };
 
 TEST_P(ValueCheckOnBackends, NamesTheFirstOutputThatOverflows) {
@@ -188,7 +188,7 @@ TEST_P(ValueCheckOnBackends, NamesTheFirstOutputThatOverflows) {
 }
 
 TEST_P(ValueCheckOnBackends, NamesTheInputThatWasNotFinite) {
-    const Tensor weight = t_.numbers(2, 2, {1, 2, 3, infinity});
+    const device::Tensor weight = t_.numbers(2, 2, {1, 2, 3, infinity});
 
     launch(stream_, Linear{.input = t_.numbers(1, 2, {1, 1}), .weight = weight, .output = t_.unwritten(1, 2)});
 
@@ -203,7 +203,7 @@ TEST_P(ValueCheckOnBackends, NamesTheInputThatWasNotFinite) {
 
 // A kernel that writes over its input has had it looked at before.
 TEST_P(ValueCheckOnBackends, NamesAnInputThatIsWrittenOver) {
-    const Tensor values = t_.numbers(1, 2, {0, nan});
+    const device::Tensor values = t_.numbers(1, 2, {0, nan});
 
     launch(stream_, ActivationBackward{t_.numbers(1, 2, {1, 1}), values, values});
 
@@ -215,19 +215,20 @@ TEST_P(ValueCheckOnBackends, NamesAnInputThatIsWrittenOver) {
 // A row that no token names.
 TEST_P(ValueCheckOnBackends, PassesOverAnInputThatIsNotRead) {
     launch(stream_, GatherRows{.input = t_.numbers(2, 1, {1, nan}),
-                               .rows = t_.numbers_of(DType::i32, 1, 1, {0}),
+                               .rows = t_.numbers_of(device::DType::i32, 1, 1, {0}),
                                .output = t_.unwritten(1, 1)});
 
     EXPECT_FALSE(check_.finding());
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, ValueCheckOnBackends,
-                         testing::Values(Stream{ReferenceStream{}}, Stream{CpuStream{2}}),
+                         testing::Values(device::Stream{device::ReferenceStream{}},
+                                         device::Stream{device::CpuStream{2}}),
                          [](const auto& trial) { return trial.index == 0 ? "reference" : "cpu"; });
 
 TEST(ValueCheck, ReadsEveryElementTypeAndNoGhost) {
-    Stream stream{ReferenceStream{}};
-    for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
+    device::Stream stream{device::ReferenceStream{}};
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64, device::DType::bf16}) {
         Operands t(dtype, 2);
         EXPECT_FALSE(find_non_finite(stream, {"values", t.numbers(2, 2, {1, -2, 3, 1e30})}));
         const auto found = find_non_finite(stream, {"values", t.numbers(2, 2, {1, 2, -infinity, nan})});
@@ -236,9 +237,10 @@ TEST(ValueCheck, ReadsEveryElementTypeAndNoGhost) {
         EXPECT_EQ(found->row, 1U);
         EXPECT_EQ(found->column, 0U);
     }
-    Stream ghost{GhostStream{}};
-    EXPECT_FALSE(find_non_finite(ghost, {"values", Tensor{nullptr, DType::f32, 2, 2, 2, Place::ghost}}));
+    device::Stream ghost{device::GhostStream{}};
+    EXPECT_FALSE(find_non_finite(
+        ghost, {"values", device::Tensor{nullptr, device::DType::f32, 2, 2, 2, device::Place::ghost}}));
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -7,7 +7,7 @@
 #include "error_message.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 using validation::message_of;
@@ -65,4 +65,4 @@ TEST_F(Agreement, CanBeReachedAfterAFailure) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -8,7 +8,7 @@
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 using validation::message_of;
@@ -16,7 +16,7 @@ using validation::message_of;
 class CheckIn : public ::testing::Test {
 protected:
     void SetUp() override {
-        if (time_is_simulated()) GTEST_SKIP() << "the simulator finds a deadlock by itself";
+        if (device::time_is_simulated()) GTEST_SKIP() << "the simulator finds a deadlock by itself";
     }
     void TearDown() override { barrier(together_); }
 
@@ -34,7 +34,7 @@ protected:
         return cat(ranks.size() == 1 ? "rank " : "ranks ", number_list(ranks));
     }
 
-    static constexpr Patience patience{.stall_seconds = 0.05};
+    static constexpr device::Patience patience{.stall_seconds = 0.05};
     const std::string advice = "; a rank is dead or stuck, or --stall-timeout is too short";
 
 private:
@@ -74,4 +74,4 @@ TEST_F(CheckIn, NamesTheFirstRankIfItIsMissing) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -10,7 +10,7 @@
 #include "ranks/comm/view_of.hpp"
 #include "trireme/base/random.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 // A number that every rank can work out for every other.
@@ -33,7 +33,7 @@ protected:
     template <class T>
     void expect_sum_in_rank_order() {
         std::vector<T> values = numbers<T>(group_.rank(), GetParam());
-        Arena scratch("scratch", sum_scratch_bytes(group_, view_of(values)), Place::memory);
+        device::Arena scratch("scratch", sum_scratch_bytes(group_, view_of(values)), device::Place::memory);
 
         sum_in_rank_order(group_, view_of(values), scratch);
 
@@ -75,4 +75,4 @@ TEST(Gather, BringsTextsOfUnequalLength) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -10,10 +10,10 @@
 #include "ranks/comm/view_of.hpp"
 #include "trireme/comm/collectives.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
-constexpr Patience patience{.stall_seconds = 20};
+constexpr device::Patience patience{.stall_seconds = 20};
 
 struct Job {
     int rank = 0;
@@ -159,4 +159,4 @@ TEST(Groups, OfRanksThatAreTwiceOrMissingAreRefused) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::comm

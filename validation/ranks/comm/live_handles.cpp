@@ -28,8 +28,8 @@ int MPI_Group_free(MPI_Group* group) { return counted(PMPI_Group_free(group), -1
 
 }  // extern "C"
 
-namespace trireme {
+namespace trireme::comm {
 
 int live_handles() { return live; }
 
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -2,8 +2,8 @@
 // library, through its profiling interface.
 #pragma once
 
-namespace trireme {
+namespace trireme::comm {
 
 int live_handles();
 
-}  // namespace trireme
+}  // namespace trireme::comm

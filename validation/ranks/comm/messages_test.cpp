@@ -8,10 +8,10 @@
 #include "comm/mpi/mpi_communicator.hpp"
 #include "ranks/comm/view_of.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
-constexpr Patience patience{.stall_seconds = 20};
+constexpr device::Patience patience{.stall_seconds = 20};
 
 // Every rank sends to the next one and receives from the one before.
 class Messages : public ::testing::Test {
@@ -184,4 +184,4 @@ TEST(MessagesInPartsToo, AreFoundToBeTooShort) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::comm

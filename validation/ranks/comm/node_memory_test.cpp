@@ -10,7 +10,7 @@
 #include "ranks/comm/live_handles.hpp"
 #include "trireme/comm/session.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 class SharedMemory : public ::testing::Test {
@@ -102,4 +102,4 @@ TEST_F(SharedMemory, NamesTheRanksThatShareIt) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::comm

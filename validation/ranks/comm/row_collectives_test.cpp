@@ -5,7 +5,7 @@
 #include "trireme/base/random.hpp"
 #include "trireme/comm/collectives.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 // How many rows each rank has, from the first rank on.
@@ -24,12 +24,12 @@ class RowCollectives : public ::testing::TestWithParam<std::size_t> {
 protected:
     MpiCommunicator group_{MPI_COMM_WORLD, "tensor", {.stall_seconds = 20}};
     std::size_t columns_ = shapes[GetParam()].columns;
-    std::vector<Range> ranges_ = ranges();
+    std::vector<layout::Range> ranges_ = ranges();
     std::size_t rows_ = ranges_.back().end();
-    Range own_ = ranges_[static_cast<std::size_t>(group_.rank())];
+    layout::Range own_ = ranges_[static_cast<std::size_t>(group_.rank())];
 
-    std::vector<Range> ranges() const {
-        std::vector<Range> cut;
+    std::vector<layout::Range> ranges() const {
+        std::vector<layout::Range> cut;
         std::size_t begin = 0;
         for (std::size_t rank = 0; rank < static_cast<std::size_t>(group_.size()); ++rank) {
             cut.push_back({begin, shapes[GetParam()].counts[rank]});
@@ -39,8 +39,8 @@ protected:
     }
 
     template <class T>
-    Tensor matrix(std::vector<T>& values) const {
-        return {values.data(), dtype_of<T>(), rows_, columns_, columns_};
+    device::Tensor matrix(std::vector<T>& values) const {
+        return {values.data(), device::dtype_of<T>(), rows_, columns_, columns_};
     }
 
     bool is_own(std::size_t element) const {
@@ -70,7 +70,7 @@ protected:
     void expect_sum_in_rank_order() {
         std::vector<T> values(rows_ * columns_);
         for (std::size_t i = 0; i < values.size(); ++i) values[i] = number<T>(group_.rank(), i);
-        Arena scratch("scratch", std::size_t{8} << 20, Place::memory);
+        device::Arena scratch("scratch", std::size_t{8} << 20, device::Place::memory);
 
         sum_rows(group_, matrix(values), ranges_, scratch);
 
@@ -92,11 +92,11 @@ TEST_P(RowCollectives, SumDoublesInRankOrder) { expect_sum_in_rank_order<double>
 
 TEST_P(RowCollectives, NeedTheScratchThatAGhostGroupCounts) {
     std::vector<float> values(rows_ * columns_);
-    Arena counted("counted", 0, Place::ghost);
+    device::Arena counted("counted", 0, device::Place::ghost);
     const auto ghosts = ghost_group("tensor", group_.rank(), group_.size());
-    sum_rows(*ghosts, counted.tensor(DType::f32, rows_, columns_), ranges_, counted);
-    Arena scratch("scratch", counted.peak(), Place::memory);
-    const Tensor copy = scratch.tensor(DType::f32, rows_, columns_);
+    sum_rows(*ghosts, counted.tensor(device::DType::f32, rows_, columns_), ranges_, counted);
+    device::Arena scratch("scratch", counted.peak(), device::Place::memory);
+    const device::Tensor copy = scratch.tensor(device::DType::f32, rows_, columns_);
 
     sum_rows(group_, matrix(values), ranges_, scratch);
 
@@ -107,4 +107,4 @@ TEST_P(RowCollectives, NeedTheScratchThatAGhostGroupCounts) {
 INSTANTIATE_TEST_SUITE_P(Shapes, RowCollectives, ::testing::Range<std::size_t>(0, shapes.size()));
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::comm

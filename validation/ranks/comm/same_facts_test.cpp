@@ -7,7 +7,7 @@
 #include "trireme/base/numbers.hpp"
 #include "trireme/comm/agreement.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 using validation::message_of;
@@ -72,4 +72,4 @@ TEST_F(SameFacts, AreNotListedForEachOfManyRanks) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::comm

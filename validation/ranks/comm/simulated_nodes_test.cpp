@@ -6,7 +6,7 @@
 #include "trireme/comm/session.hpp"
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 // Two devices on each, as in ranks/nodes.hosts.
@@ -14,7 +14,7 @@ TEST(SimulatedNodes, AreThoseThatHostsAreNamedAfter) {
     int arguments = 0;
     char** words = nullptr;
     const Session session(arguments, words);
-    if (!time_is_simulated() || session.host().find("-device-") == std::string::npos)
+    if (!device::time_is_simulated() || session.host().find("-device-") == std::string::npos)
         GTEST_SKIP() << "each rank has a host of its own, or they share this one";
 
     std::vector<int> expected;
@@ -24,4 +24,4 @@ TEST(SimulatedNodes, AreThoseThatHostsAreNamedAfter) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -3,19 +3,19 @@
 
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 TEST(SpendSeconds, TakesAsLongAsItIsTold) {
     for (const double seconds : {0.0, 0.001, 0.02}) {
-        const double begin = now_seconds();
-        spend_seconds(seconds);
-        const double taken = now_seconds() - begin;
+        const double begin = device::now_seconds();
+        device::spend_seconds(seconds);
+        const double taken = device::now_seconds() - begin;
 
         EXPECT_GE(taken, seconds * (1 - 1e-9));
-        EXPECT_TRUE(!time_is_simulated() || taken <= seconds + 1e-12);
+        EXPECT_TRUE(!device::time_is_simulated() || taken <= seconds + 1e-12);
     }
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -8,7 +8,7 @@
 #include "comm/mpi/mpi_communicator.hpp"
 #include "error_message.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 class TallyTest : public testing::Test {
@@ -52,4 +52,4 @@ TEST_F(TallyTest, RefusesOtherNumbersAndWhatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::comm

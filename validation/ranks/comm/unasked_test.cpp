@@ -7,7 +7,7 @@
 #include "ranks/comm/view_of.hpp"
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 TEST(UnaskedMessages, NameTheirSender) {
@@ -45,9 +45,9 @@ TEST(UnaskedMessages, AreNoneOfThoseThatAReceiveIsThereFor) {
 
 // What it is for shows in time alone; here, that it looks out for others meanwhile.
 TEST(Progress, LooksOut) {
-    if (time_is_simulated()) GTEST_SKIP() << "the simulator moves messages by itself";
+    if (device::time_is_simulated()) GTEST_SKIP() << "the simulator moves messages by itself";
     int looks = 0;
-    const Lookout lookout{.look = [&](double) { ++looks; }, .tell = [](const std::string&) {}};
+    const device::Lookout lookout{.look = [&](double) { ++looks; }, .tell = [](const std::string&) {}};
     MpiCommunicator own(MPI_COMM_WORLD, "test", {.stall_seconds = 20, .lookout = &lookout});
     const int before = looks;  // the wait for the other ranks looks out as well
 
@@ -57,4 +57,4 @@ TEST(Progress, LooksOut) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::comm

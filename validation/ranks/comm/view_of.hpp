@@ -5,11 +5,11 @@
 
 #include "trireme/device/tensor.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 
 template <class T>
-Tensor view_of(std::vector<T>& values) {
-    return {values.data(), dtype_of<T>(), 1, values.size(), values.size()};
+device::Tensor view_of(std::vector<T>& values) {
+    return {values.data(), device::dtype_of<T>(), 1, values.size(), values.size()};
 }
 
-}  // namespace trireme
+}  // namespace trireme::comm

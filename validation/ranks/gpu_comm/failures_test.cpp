@@ -14,7 +14,7 @@ protected:
         MPI_Barrier(MPI_COMM_WORLD);
     }
 
-    std::unique_ptr<Communicator> group(double stall_seconds = 20) {
+    std::unique_ptr<comm::Communicator> group(double stall_seconds = 20) {
         return gpu_.nccl("data", {{1, 0}, {0, 1}}, gpu_.patience(stall_seconds));
     }
 
@@ -162,14 +162,14 @@ TEST(NcclSearch, SaysWhichVersionIsTooOld) {
     const StandIn stand_in;
     stand_in.settings().version = 21'602;
 
-    const NcclSearch search = find_nccl(StandIn::path());
+    const comm::NcclSearch search = comm::find_nccl(StandIn::path());
 
     EXPECT_EQ(search.library, nullptr);
     EXPECT_EQ(search.complaint, "NCCL 2.16.2 is older than 2.18, which is needed; load a newer one's module");
 }
 
 TEST(NcclSearch, SaysThatThereIsNone) {
-    const NcclSearch search = find_nccl({"libtrireme_no_such.so"});
+    const comm::NcclSearch search = comm::find_nccl({"libtrireme_no_such.so"});
 
     EXPECT_EQ(search.library, nullptr);
     EXPECT_EQ(search.complaint.find("sending from GPU to GPU needs libtrireme_no_such.so, which was not found"),
@@ -179,14 +179,14 @@ TEST(NcclSearch, SaysThatThereIsNone) {
 
 TEST(NcclSearch, OfAllRanksTellsEachTheSame) {
     const StandIn stand_in;
-    MpiCommunicator control(MPI_COMM_WORLD, "control", {.stall_seconds = 20});
+    comm::MpiCommunicator control(MPI_COMM_WORLD, "control", {.stall_seconds = 20});
     if (control.rank() == 1) stand_in.settings().version = 22'105;
-    GpuFacts own = gpu_in_use();
+    device::GpuFacts own = device::gpu_in_use();
     own.bus_id = cat("0000:0", control.rank(), ":00.0");
 
-    const NcclSearch search = find_nccl(StandIn::path());
-    const GpuMessages way = choose_gpu_messages(control, "here", own, search);
-    const GpuMessages of_one_gpu = choose_gpu_messages(control, "here", gpu_in_use(), search);
+    const comm::NcclSearch search = comm::find_nccl(StandIn::path());
+    const comm::GpuMessages way = choose_gpu_messages(control, "here", own, search);
+    const comm::GpuMessages of_one_gpu = choose_gpu_messages(control, "here", device::gpu_in_use(), search);
 
     EXPECT_FALSE(way.is_by_nccl);
     EXPECT_EQ(way.sentence.find("by the machine's memory: versions of NCCL differ: 2.21.5 on rank 1, "

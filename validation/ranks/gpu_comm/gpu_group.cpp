@@ -8,18 +8,18 @@ namespace {
 // A group of MPI's that is there until the program ends: what fails leaves messages behind that nobody
 // receives, and MPI gives the next group that is made what tells the messages of one that is freed from
 // others'.
-class KeptGroup final : public Communicator {
+class KeptGroup final : public comm::Communicator {
 public:
-    KeptGroup(const std::string& name, Patience patience)
-        : Communicator(patience), kept_(keep(name, patience)) {}
+    KeptGroup(const std::string& name, device::Patience patience)
+        : comm::Communicator(patience), kept_(keep(name, patience)) {}
 
     int rank() const override { return kept_.rank(); }
     int size() const override { return kept_.size(); }
     const std::string& name() const override { return kept_.name(); }
-    Ticket start_send(ConstTensor tensor, int peer, Label label) override {
+    Ticket start_send(device::ConstTensor tensor, int peer, comm::Label label) override {
         return kept_.start_send(tensor, peer, label);
     }
-    Ticket start_receive(Tensor tensor, int peer, Label label) override {
+    Ticket start_receive(device::Tensor tensor, int peer, comm::Label label) override {
         return kept_.start_receive(tensor, peer, label);
     }
     bool is_done(Ticket ticket) override { return kept_.is_done(ticket); }
@@ -30,12 +30,12 @@ protected:
     std::string describe(Ticket ticket) const override { return cat("message ", ticket); }
 
 private:
-    static Communicator& keep(const std::string& name, Patience patience) {
-        static std::vector<std::unique_ptr<Communicator>> all;
-        return *all.emplace_back(std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, name, patience));
+    static comm::Communicator& keep(const std::string& name, device::Patience patience) {
+        static std::vector<std::unique_ptr<comm::Communicator>> all;
+        return *all.emplace_back(std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, name, patience));
     }
 
-    Communicator& kept_;
+    comm::Communicator& kept_;
 };
 
 }  // namespace
@@ -44,22 +44,22 @@ OwnGpu::OwnGpu() {
     postman.add({.go_on = emulated::let_gpu_go_on, .abandon = [] {}});
 }
 
-std::unique_ptr<Communicator> OwnGpu::group(Way way, const std::string& name, Patience wanted) {
-    auto ranks = std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, name, wanted);
-    if (way == Way::nccl) return nccl(name, every_pair_of(ranks->size()), wanted);
+std::unique_ptr<comm::Communicator> OwnGpu::group(Way way, const std::string& name, device::Patience wanted) {
+    auto ranks = std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, name, wanted);
+    if (way == Way::nccl) return nccl(name, comm::every_pair_of(ranks->size()), wanted);
     return staged_group(std::move(ranks), queue, postman, wanted);
 }
 
-std::unique_ptr<Communicator> OwnGpu::nccl(const std::string& name, std::vector<RankPair> pairs,
-                                           Patience wanted) {
+std::unique_ptr<comm::Communicator> OwnGpu::nccl(const std::string& name, std::vector<comm::RankPair> pairs,
+                                                 device::Patience wanted) {
     const auto by_mpi = [&](const std::string& of) { return std::make_unique<KeptGroup>(of, patience()); };
-    return nccl_group({.library = find_nccl(StandIn::path()).library,
-                       .ranks = by_mpi(name),
-                       .signals = by_mpi(name + "'s signals"),
-                       .pairs = std::move(pairs),
-                       .queue = queue,
-                       .postman = postman},
-                      wanted);
+    return comm::nccl_group({.library = comm::find_nccl(StandIn::path()).library,
+                             .ranks = by_mpi(name),
+                             .signals = by_mpi(name + "'s signals"),
+                             .pairs = std::move(pairs),
+                             .queue = queue,
+                             .postman = postman},
+                            wanted);
 }
 
 // The emulated GPU does nothing while this rank stands in a barrier.

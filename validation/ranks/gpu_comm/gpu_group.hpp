@@ -29,15 +29,16 @@ struct OwnGpu {
     OwnGpu();
 
     StandIn stand_in = {};
-    GpuQueue queue = {};
-    Postman postman = {};  // looks after the emulated GPU, too
+    device::GpuQueue queue = {};
+    comm::Postman postman = {};  // looks after the emulated GPU, too
 
-    Patience patience(double stall_seconds = 20) const {
+    device::Patience patience(double stall_seconds = 20) const {
         return {.stall_seconds = stall_seconds, .meanwhile = postman.meanwhile()};
     }
-    std::unique_ptr<Communicator> group(Way way, const std::string& name, Patience patience);
+    std::unique_ptr<comm::Communicator> group(Way way, const std::string& name, device::Patience patience);
     // By NCCL alone. `patience` is of its channels; what goes by MPI waits longer.
-    std::unique_ptr<Communicator> nccl(const std::string& name, std::vector<RankPair> pairs, Patience patience);
+    std::unique_ptr<comm::Communicator> nccl(const std::string& name, std::vector<comm::RankPair> pairs,
+                                             device::Patience patience);
 };
 
 // Elements in the GPU's memory.
@@ -46,28 +47,30 @@ class OnGpu {
 public:
     explicit OnGpu(std::size_t elements, T value = {}) : OnGpu(std::vector<T>(elements, value)) {}
     explicit OnGpu(std::vector<T> values)
-        : host_(std::move(values)), buffer_(host_.size() * sizeof(T), Place::gpu) {
-        copy_rows(on_host(), tensor());
+        : host_(std::move(values)), buffer_(host_.size() * sizeof(T), device::Place::gpu) {
+        device::copy_rows(on_host(), tensor());
     }
 
-    Tensor tensor() const { return {buffer_.data(), dtype_of<T>(), 1, host_.size(), host_.size(), Place::gpu}; }
+    device::Tensor tensor() const {
+        return {buffer_.data(), device::dtype_of<T>(), 1, host_.size(), host_.size(), device::Place::gpu};
+    }
     const std::vector<T>& values() {
-        copy_rows(tensor(), on_host());
+        device::copy_rows(tensor(), on_host());
         return host_;
     }
 
 private:
-    Tensor on_host() { return {host_.data(), dtype_of<T>(), 1, host_.size(), host_.size()}; }
+    device::Tensor on_host() { return {host_.data(), device::dtype_of<T>(), 1, host_.size(), host_.size()}; }
 
     std::vector<T> host_;
-    Buffer buffer_;
+    device::Buffer buffer_;
 };
 
 // Memory that a queue reads from and writes to by itself.
 class Pinned {
 public:
-    explicit Pinned(std::size_t bytes) : memory_(take_pinned_memory(bytes)), bytes_(bytes) {}
-    ~Pinned() { give_back_pinned_memory(memory_); }
+    explicit Pinned(std::size_t bytes) : memory_(device::take_pinned_memory(bytes)), bytes_(bytes) {}
+    ~Pinned() { device::give_back_pinned_memory(memory_); }
     Pinned(const Pinned&) = delete;
     Pinned& operator=(const Pinned&) = delete;
 
@@ -84,12 +87,12 @@ protected:
     void TearDown() override;
 
     OwnGpu gpu_;
-    std::unique_ptr<Communicator> group_ = gpu_.group(GetParam(), "test", gpu_.patience());
+    std::unique_ptr<comm::Communicator> group_ = gpu_.group(GetParam(), "test", gpu_.patience());
     int right_ = (group_->rank() + 1) % group_->size();
     int left_ = (group_->rank() + group_->size() - 1) % group_->size();
 
-    void wait(std::initializer_list<Communicator::Ticket> tickets) {
-        group_->wait(std::vector<Communicator::Ticket>(tickets));
+    void wait(std::initializer_list<comm::Communicator::Ticket> tickets) {
+        group_->wait(std::vector<comm::Communicator::Ticket>(tickets));
     }
 };
 

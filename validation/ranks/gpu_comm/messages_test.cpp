@@ -16,7 +16,7 @@ namespace {
 class GpuMessagesOf : public GpuGroups {
 protected:
     // Sends right as many bytes as `sent`, receives as many as `expected`, and tells what was found.
-    std::string exchange(std::size_t sent, std::size_t expected, Label sent_label = 5) {
+    std::string exchange(std::size_t sent, std::size_t expected, comm::Label sent_label = 5) {
         OnGpu<float> values(sent / sizeof(float), 1), received(expected / sizeof(float));
         const auto receipt = group_->start_receive(received.tensor(), left_, 5);
         const auto dispatch = group_->start_send(values.tensor(), right_, sent_label);
@@ -25,10 +25,10 @@ protected:
         return found;
     }
 
-    std::string mismatch(Communicator::Ticket ticket, Label expected, Label arrived) {
+    std::string mismatch(comm::Communicator::Ticket ticket, comm::Label expected, comm::Label arrived) {
         try {
             wait({ticket});
-        } catch (const MessageMismatch& error) {
+        } catch (const comm::MessageMismatch& error) {
             EXPECT_EQ(error.expected, expected);
             EXPECT_EQ(error.arrived, arrived);
             return error.what();
@@ -69,7 +69,7 @@ TEST_P(GpuMessagesOf, GoBothWaysAtOnce) {
     OnGpu<float> own(counted_from(1000 * group_->rank(), elements));
     std::vector<OnGpu<float>> got;
     for (int peer = 0; peer < group_->size(); ++peer) got.emplace_back(elements);
-    std::vector<Communicator::Ticket> tickets;
+    std::vector<comm::Communicator::Ticket> tickets;
 
     for (int peer = 0; peer < group_->size(); ++peer)
         if (peer != group_->rank()) tickets.push_back(group_->start_send(own.tensor(), peer, 3));
@@ -96,8 +96,8 @@ TEST_P(GpuMessagesOf, MayBeEmpty) {
 }
 
 TEST_P(GpuMessagesOf, MayCarryAnyLabel) {
-    constexpr auto largest = std::numeric_limits<Label>::max();
-    for (const Label label : {0, 1, 32768, 1 << 29, largest, -1, -largest}) {
+    constexpr auto largest = std::numeric_limits<comm::Label>::max();
+    for (const comm::Label label : {0, 1, 32768, 1 << 29, largest, -1, -largest}) {
         OnGpu<float> value(1, 0.5F + static_cast<float>(group_->rank())), got(1);
 
         wait({group_->start_receive(got.tensor(), left_, label),
@@ -111,10 +111,12 @@ TEST_P(GpuMessagesOf, KeepTheirOrderAmongThoseOfTheMachinesMemory) {
     OnGpu<float> first(1000, 1), third(1, 3), got_first(1000), got_third(1);
     std::vector<float> second{2}, fourth{4}, got_second(1), got_fourth(1);
 
-    wait({group_->start_send(first.tensor(), right_), group_->start_send(view_of(second), right_),
-          group_->start_send(third.tensor(), right_), group_->start_send(view_of(fourth), right_),
-          group_->start_receive(got_first.tensor(), left_), group_->start_receive(view_of(got_second), left_),
-          group_->start_receive(got_third.tensor(), left_), group_->start_receive(view_of(got_fourth), left_)});
+    wait({group_->start_send(first.tensor(), right_), group_->start_send(comm::view_of(second), right_),
+          group_->start_send(third.tensor(), right_), group_->start_send(comm::view_of(fourth), right_),
+          group_->start_receive(got_first.tensor(), left_),
+          group_->start_receive(comm::view_of(got_second), left_),
+          group_->start_receive(got_third.tensor(), left_),
+          group_->start_receive(comm::view_of(got_fourth), left_)});
 
     EXPECT_EQ(got_first.values(), std::vector<float>(1000, 1));
     EXPECT_EQ(got_second, second);
@@ -152,7 +154,7 @@ TEST_P(GpuMessagesOf, LeaveMemoryThatMayBeUsedAgainOnceTheyAreDone) {
 TEST_P(GpuMessagesOf, ComeBehindWhatTheQueueStillDoesWithTheirMemory) {
     constexpr std::size_t bytes = 4000;
     const Pinned read(bytes);
-    MpiCommunicator control(MPI_COMM_WORLD, "control", gpu_.patience());
+    comm::MpiCommunicator control(MPI_COMM_WORLD, "control", gpu_.patience());
     OnGpu<float> value(bytes / sizeof(float), 6), got(bytes / sizeof(float), 5);
 
     const auto dispatch = group_->start_send(value.tensor(), right_);
@@ -182,15 +184,15 @@ TEST_P(GpuMessagesOf, GoOnWhileTheirRankWaitsInAnotherGroup) {
 }
 
 TEST_P(GpuMessagesOf, GoOnWhileTheirRankWaitsForOneOfTheMachinesMemory) {
-    MpiCommunicator control(MPI_COMM_WORLD, "control", gpu_.patience());
+    comm::MpiCommunicator control(MPI_COMM_WORLD, "control", gpu_.patience());
     OnGpu<float> value(1000, 3), got(1000);
     std::vector<double> answer{1}, got_answer(1);
 
     const auto sent = group_->start_send(value.tensor(), right_);
-    const auto asked = control.start_receive(view_of(got_answer), right_, 0);
+    const auto asked = control.start_receive(comm::view_of(got_answer), right_, 0);
     if (group_->rank() == 0) control.wait(std::array{asked});
     wait({group_->start_receive(got.tensor(), left_)});
-    const auto answered = control.start_send(view_of(answer), left_, 0);
+    const auto answered = control.start_send(comm::view_of(answer), left_, 0);
     if (group_->rank() != 0) control.wait(std::array{asked});
     control.wait(std::array{answered});
     wait({sent});
@@ -203,7 +205,7 @@ TEST_P(GpuMessagesOf, GoOnWhileTheirRankWaitsForOneOfTheMachinesMemory) {
 TEST_P(GpuMessagesOf, LetRanksWaitForTheirGpuWhileTheirOwnAreOnTheWay) {
     constexpr int rounds = 20;
     OnGpu<float> first(30'000, 1), second(30'000, 2), got(30'000);
-    std::vector<Communicator::Ticket> sent;
+    std::vector<comm::Communicator::Ticket> sent;
     for (int round = 0; round < rounds; ++round) {
         sent.push_back(group_->start_send(round % 2 == 0 ? first.tensor() : second.tensor(), right_, round));
         sent.push_back(group_->start_send(second.tensor(), left_, round));
@@ -248,7 +250,7 @@ TEST_P(GpuMessagesOf, OfAllSortsArriveWhateverElseIsOnTheWay) {
         const std::vector<Planned> plan = random_plan(seed, group_->size());
         std::deque<OnGpu<float>> on_gpu;
         std::deque<std::vector<float>> in_memory;
-        std::vector<Communicator::Ticket> tickets;
+        std::vector<comm::Communicator::Ticket> tickets;
         std::vector<std::function<const std::vector<float>&()>> received;
         for (const Planned& message : plan) {
             const bool is_send = message.from == group_->rank();
@@ -256,7 +258,7 @@ TEST_P(GpuMessagesOf, OfAllSortsArriveWhateverElseIsOnTheWay) {
             const float value = is_send ? message.value : -1;
             OnGpu<float>& gpu = on_gpu.emplace_back(message.elements, value);
             std::vector<float>& memory = in_memory.emplace_back(message.elements, value);
-            const Tensor tensor = message.is_of_gpu ? gpu.tensor() : view_of(memory);
+            const device::Tensor tensor = message.is_of_gpu ? gpu.tensor() : comm::view_of(memory);
             tickets.push_back(is_send ? group_->start_send(tensor, message.to)
                                       : group_->start_receive(tensor, message.from));
             received.emplace_back(

@@ -27,8 +27,8 @@ protected:
     }
 
     // Uneven ranges, the second one empty.
-    std::vector<Range> uneven_ranges() const {
-        std::vector<Range> ranges;
+    std::vector<layout::Range> uneven_ranges() const {
+        std::vector<layout::Range> ranges;
         std::size_t begin = 0;
         for (std::size_t rank = 0; rank < static_cast<std::size_t>(group_->size()); ++rank) {
             ranges.push_back({begin, rank == 1 ? 0 : rank + 2});
@@ -41,7 +41,7 @@ protected:
 TEST_P(GpuSums, AreAddedInRankOrder) {
     for (const std::size_t elements : {1U, 7U, 1000U, 200'003U}) {
         OnGpu<float> own(numbers(group_->rank(), elements));
-        Arena scratch("scratch", sum_scratch_bytes(*group_, own.tensor()), Place::gpu);
+        device::Arena scratch("scratch", sum_scratch_bytes(*group_, own.tensor()), device::Place::gpu);
 
         sum_in_rank_order(*group_, own.tensor(), scratch);
 
@@ -52,14 +52,14 @@ TEST_P(GpuSums, AreAddedInRankOrder) {
 
 TEST_P(GpuSums, OfRowsAreTheirOwners) {
     constexpr std::size_t columns = 700;
-    const std::vector<Range> ranges = uneven_ranges();
-    const Range mine = ranges[static_cast<std::size_t>(group_->rank())];
+    const std::vector<layout::Range> ranges = uneven_ranges();
+    const layout::Range mine = ranges[static_cast<std::size_t>(group_->rank())];
     const std::size_t rows = ranges.back().end();
     OnGpu<float> own(numbers(group_->rank(), rows * columns));
-    Tensor matrix = own.tensor();
+    device::Tensor matrix = own.tensor();
     matrix.rows = rows;
     matrix.columns = matrix.stride = columns;
-    Arena scratch("scratch", std::size_t{8} << 20, Place::gpu);
+    device::Arena scratch("scratch", std::size_t{8} << 20, device::Place::gpu);
 
     sum_rows(*group_, matrix, ranges, scratch);
 
@@ -72,12 +72,12 @@ TEST_P(GpuSums, OfRowsAreTheirOwners) {
 
 TEST_P(GpuSums, GiveEveryRankTheRowsOfAll) {
     constexpr std::size_t columns = 700;
-    const std::vector<Range> ranges = uneven_ranges();
-    const Range mine = ranges[static_cast<std::size_t>(group_->rank())];
+    const std::vector<layout::Range> ranges = uneven_ranges();
+    const layout::Range mine = ranges[static_cast<std::size_t>(group_->rank())];
     std::vector<float> filled(ranges.back().end() * columns, -1);
     for (std::size_t i = mine.begin * columns; i < mine.end() * columns; ++i) filled[i] = static_cast<float>(i);
     OnGpu<float> own(filled);
-    Tensor matrix = own.tensor();
+    device::Tensor matrix = own.tensor();
     matrix.rows = ranges.back().end();
     matrix.columns = matrix.stride = columns;
 

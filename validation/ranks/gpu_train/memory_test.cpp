@@ -19,58 +19,59 @@ using validation::StartedRun;
 struct Variant {
     std::string name;
     int ranks;
-    std::function<void(RunConfig&)> choose;
+    std::function<void(config::RunConfig&)> choose;
 };
 
 std::vector<Variant> variants() {
     return {
-        {"one rank", 1, [](RunConfig&) {}},
-        {"packed rows", 1, [](RunConfig& c) { c.schedule.length = LengthPolicy::pack; }},
-        {"short numbers", 1, [](RunConfig& c) { c.precision.dtype = Precision::bf16; }},
-        {"no moments", 1, [](RunConfig& c) { c.optimizer.kind = OptimizerKind::sgd; }},
-        {"a copy for checkpoints", 1, [](RunConfig& c) { c.run.checkpoint_every = 1; }},
-        {"micro-batches", 1, [](RunConfig& c) { c.schedule.microbatches = 4; }},
-        {"recompute", 1, [](RunConfig& c) { c.layout.recompute = {Recompute::full}; }},
+        {"one rank", 1, [](config::RunConfig&) {}},
+        {"packed rows", 1, [](config::RunConfig& c) { c.schedule.length = plan::LengthPolicy::pack; }},
+        {"short numbers", 1, [](config::RunConfig& c) { c.precision.dtype = config::Precision::bf16; }},
+        {"no moments", 1, [](config::RunConfig& c) { c.optimizer.kind = optim::OptimizerKind::sgd; }},
+        {"a copy for checkpoints", 1, [](config::RunConfig& c) { c.run.checkpoint_every = 1; }},
+        {"micro-batches", 1, [](config::RunConfig& c) { c.schedule.microbatches = 4; }},
+        {"recompute", 1, [](config::RunConfig& c) { c.layout.recompute = {plan::Recompute::full}; }},
         {"stages", 2,
-         [](RunConfig& c) {
+         [](config::RunConfig& c) {
              c.layout.pipe = 2;
              c.schedule.microbatches = 4;
          }},
         {"stages and recompute", 2,
-         [](RunConfig& c) {
+         [](config::RunConfig& c) {
              c.layout.pipe = 2;
-             c.layout.recompute = {Recompute::selective};
+             c.layout.recompute = {plan::Recompute::selective};
          }},
         {"halves", 2,
-         [](RunConfig& c) {
+         [](config::RunConfig& c) {
              c.layout.pipe = 2;
              c.schedule.microbatches = 4;
              c.schedule.schedule = "zb-h1";
          }},
         {"steps in flight", 2,
-         [](RunConfig& c) {
+         [](config::RunConfig& c) {
              c.layout.pipe = 2;
              c.schedule.microbatches = 2;
              c.schedule.schedule = "pipedream-2bw";
          }},
-        {"replicas", 2, [](RunConfig&) {}},
-        {"replicas in short numbers", 2, [](RunConfig& c) { c.precision.dtype = Precision::bf16; }},
-        {"replicas with all moments", 2, [](RunConfig& c) { c.layout.shard_optimizer = false; }},
-        {"shares", 2, [](RunConfig& c) { c.layout.tensor = 2; }},
+        {"replicas", 2, [](config::RunConfig&) {}},
+        {"replicas in short numbers", 2,
+         [](config::RunConfig& c) { c.precision.dtype = config::Precision::bf16; }},
+        {"replicas with all moments", 2, [](config::RunConfig& c) { c.layout.shard_optimizer = false; }},
+        {"shares", 2, [](config::RunConfig& c) { c.layout.tensor = 2; }},
         {"shares of rows", 2,
-         [](RunConfig& c) {
+         [](config::RunConfig& c) {
              c.layout.tensor = 2;
              c.layout.sequence_parallel = true;
          }},
         {"stages and replicas", 4,
-         [](RunConfig& c) {
+         [](config::RunConfig& c) {
              c.layout.pipe = 2;
              c.schedule.microbatches = 4;
          }},
         {"stages and shares in short numbers", 4,
-         [](RunConfig& c) {
+         [](config::RunConfig& c) {
              c.layout.pipe = c.layout.tensor = 2;
-             c.precision.dtype = Precision::bf16;
+             c.precision.dtype = config::Precision::bf16;
          }},
     };
 }
@@ -83,14 +84,14 @@ protected:
         config_.model.width = 32;
         config_.model.heads = 2;
         config_.model.positions = 16;
-        config_.precision.device = DeviceKind::cuda;
+        config_.precision.device = config::DeviceKind::cuda;
         plain_ = config_;
     }
 
     void start(const Variant& variant) {
         config_ = plain_;
         variant.choose(config_);
-        forget_most_gpu_memory();
+        device::forget_most_gpu_memory();
         StartedRun::start();
     }
 
@@ -108,9 +109,9 @@ protected:
 
     std::size_t predicted() const {
         const bool saves = config_.run.checkpoint_every > 0;
-        const PlanState& current = setup_->current;
-        return plan_memory({setup_->job, current}, &config_.optimizer, current.gradients, session_.rank(),
-                           saves)
+        const setup::PlanState& current = setup_->current;
+        return setup::plan_memory({setup_->job, current}, &config_.optimizer, current.gradients,
+                                  session_.rank(), saves)
             .total();
     }
 
@@ -121,7 +122,7 @@ protected:
     }
 
 private:
-    RunConfig plain_;
+    config::RunConfig plain_;
 };
 
 TEST_F(MemoryOfAGpu, IsWhatWasPredictedAndTakenBeforeTheFirstStep) {
@@ -131,8 +132,8 @@ TEST_F(MemoryOfAGpu, IsWhatWasPredictedAndTakenBeforeTheFirstStep) {
 
         EXPECT_EQ(train(), 0U) << variant.name;
 
-        const auto of_streams = static_cast<double>(gpu_stream_bytes());
-        const double measured = static_cast<double>(most_gpu_memory()) - of_streams;
+        const auto of_streams = static_cast<double>(kernels::gpu_stream_bytes());
+        const double measured = static_cast<double>(device::most_gpu_memory()) - of_streams;
         EXPECT_NEAR(static_cast<double>(predicted()) - of_streams, measured, 0.01 * measured) << variant.name;
         trainer_.reset();
     }

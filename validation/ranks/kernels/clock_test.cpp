@@ -11,23 +11,24 @@
 #include "trireme/device/power.hpp"
 #include "trireme/kernels/launch.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 struct Product {
     double flops = 0;
     double bytes = 0;
     void check() const {}
-    Cost cost() const { return {.kernel = "product", .flops = flops, .bytes = bytes}; }
+    device::Cost cost() const { return {.kernel = "product", .flops = flops, .bytes = bytes}; }
     NamedTensors tensors() const { return {}; }
 };
 
-void run(ReferenceStream&, const Product&) {}
-void run(CpuStream&, const Product&) {}
-void run(CudaStream&, const Product&) {}
+void run(device::ReferenceStream&, const Product&) {}
+void run(device::CpuStream&, const Product&) {}
+void run(device::CudaStream&, const Product&) {}
 
 // As ranks/nodes.xml has it.
-constexpr std::array states{ClockState{1000, 1}, ClockState{750, 0.75}, ClockState{500, 0.5}};
+constexpr std::array states{device::ClockState{1000, 1}, device::ClockState{750, 0.75},
+                            device::ClockState{500, 0.5}};
 constexpr std::array busy_watts{300.0, 200.0, 150.0};
 constexpr double idle_watts = 70;
 constexpr double rounding = 1e-6;  // the simulator's
@@ -35,37 +36,39 @@ constexpr double rounding = 1e-6;  // the simulator's
 class ClockOfADevice : public ::testing::Test {
 protected:
     void SetUp() override {
-        if (clock_states().empty()) GTEST_SKIP() << "its clock cannot be set";
+        if (device::clock_states().empty()) GTEST_SKIP() << "its clock cannot be set";
     }
     void TearDown() override {
-        if (!clock_states().empty()) set_clock_state(0);
+        if (!device::clock_states().empty()) device::set_clock_state(0);
     }
 
     // Seconds and joules of what is done.
     template <class Work>
     static std::pair<double, double> cost_of(const Work& work) {
-        const double begin = now_seconds();
-        const double joules = consumed_joules().value();
+        const double begin = device::now_seconds();
+        const double joules = device::consumed_joules().value();
         work();
-        return {now_seconds() - begin, consumed_joules().value() - joules};
+        return {device::now_seconds() - begin, device::consumed_joules().value() - joules};
     }
 
-    Stream stream_{.backend = GhostStream{}, .seconds_of = [](const Cost& cost, double clock) {
-                       return DeviceRates{.flops = 1e11, .bandwidth = 1e9}.seconds(cost, clock);
-                   }};
+    device::Stream stream_{.backend = device::GhostStream{},
+                           .seconds_of = [](const device::Cost& cost, double clock) {
+                               return device::DeviceRates{.flops = 1e11, .bandwidth = 1e9}.seconds(cost, clock);
+                           }};
 };
 
 TEST_F(ClockOfADevice, IsOneOfThoseThatAreDescribed) {
-    EXPECT_EQ(clock_states(), std::vector<ClockState>(states.begin(), states.end()));
-    EXPECT_EQ(clock_state(), 0U);
-    EXPECT_EQ(validation::message_of<BugError>([] { set_clock_state(3); }), "clock 3 of a device that has 3");
+    EXPECT_EQ(device::clock_states(), std::vector<device::ClockState>(states.begin(), states.end()));
+    EXPECT_EQ(device::clock_state(), 0U);
+    EXPECT_EQ(validation::message_of<BugError>([] { device::set_clock_state(3); }),
+              "clock 3 of a device that has 3");
 }
 
 TEST_F(ClockOfADevice, MakesArithmeticSlowerAndCheaper) {
     constexpr double flops = 1e12;  // 10 seconds at the highest clock
     for (std::size_t state = 0; state < states.size(); ++state) {
         set_clock(state, stream_);
-        EXPECT_EQ(clock_state(), state);
+        EXPECT_EQ(device::clock_state(), state);
 
         const auto [seconds, joules] = cost_of([&] { launch(stream_, Product{.flops = flops}); });
 
@@ -87,9 +90,9 @@ TEST_F(ClockOfADevice, LeavesMemoryAsFastAsItWas) {
 
 TEST_F(ClockOfADevice, SpendsAsManySecondsAsItIsTold) {
     for (std::size_t state = 0; state < states.size(); ++state) {
-        set_clock_state(state);
+        device::set_clock_state(state);
 
-        const auto [seconds, joules] = cost_of([] { spend_seconds(0.5); });
+        const auto [seconds, joules] = cost_of([] { device::spend_seconds(0.5); });
 
         EXPECT_NEAR(seconds, 0.5, rounding);
         EXPECT_NEAR(joules, 0.5 * busy_watts[state], busy_watts[state] * rounding);
@@ -99,12 +102,12 @@ TEST_F(ClockOfADevice, SpendsAsManySecondsAsItIsTold) {
 TEST_F(ClockOfADevice, DrawsItsIdlePowerWhileARankWaits) {
     int arguments = 0;
     char** words = nullptr;
-    const Session session(arguments, words);
+    const comm::Session session(arguments, words);
     const auto group = session.all_ranks("clocks", {});
     barrier(*group);
 
     const auto [seconds, joules] = cost_of([&] {
-        if (session.rank() == 0) spend_seconds(2);
+        if (session.rank() == 0) device::spend_seconds(2);
         barrier(*group);
     });
 
@@ -114,11 +117,11 @@ TEST_F(ClockOfADevice, DrawsItsIdlePowerWhileARankWaits) {
 }
 
 TEST(ADeviceWithoutClocks, IsNotMeasured) {
-    if (!clock_states().empty()) GTEST_SKIP() << "this one has some";
+    if (!device::clock_states().empty()) GTEST_SKIP() << "this one has some";
 
-    EXPECT_EQ(consumed_joules(), std::nullopt);
-    EXPECT_EQ(clock_state(), 0U);
+    EXPECT_EQ(device::consumed_joules(), std::nullopt);
+    EXPECT_EQ(device::clock_state(), 0U);
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -24,19 +24,20 @@ struct Sent {
     }
 };
 
-class CountingGroup final : public Communicator {
+class CountingGroup final : public comm::Communicator {
 public:
-    explicit CountingGroup(Communicator& group) : Communicator({.stall_seconds = 20}), group_(group) {}
+    explicit CountingGroup(comm::Communicator& group)
+        : comm::Communicator({.stall_seconds = 20}), group_(group) {}
 
     int rank() const override { return group_.rank(); }
     int size() const override { return group_.size(); }
     const std::string& name() const override { return group_.name(); }
 
-    Ticket start_send(ConstTensor tensor, int peer, Label label) override {
+    Ticket start_send(device::ConstTensor tensor, int peer, comm::Label label) override {
         sent_ += {1, tensor.bytes()};
         return group_.start_send(tensor, peer, label);
     }
-    Ticket start_receive(Tensor tensor, int peer, Label label) override {
+    Ticket start_receive(device::Tensor tensor, int peer, comm::Label label) override {
         return group_.start_receive(tensor, peer, label);
     }
     bool is_done(Ticket ticket) override { return group_.is_done(ticket); }
@@ -49,7 +50,7 @@ protected:
     void wait_for(Ticket ticket) override { group_.wait(std::array{ticket}); }
 
 private:
-    Communicator& group_;
+    comm::Communicator& group_;
     Sent sent_;
 };
 

@@ -8,9 +8,9 @@ namespace trireme::validation {
 namespace {
 
 // Rank r has `first` channels and `more` for each rank before it.
-Channels growing_part(int rank, int ranks, std::size_t first, std::size_t more) {
+model::Channels growing_part(int rank, int ranks, std::size_t first, std::size_t more) {
     const auto count = [&](int r) { return first + more * static_cast<std::size_t>(r); };
-    Channels part;
+    model::Channels part;
     for (int r = 0; r < ranks; ++r) {
         if (r == rank) part.own = {{part.width, count(r)}};
         part.width += count(r);
@@ -18,7 +18,7 @@ Channels growing_part(int rank, int ranks, std::size_t first, std::size_t more) 
     return part;
 }
 
-Migration migration(int from, int to, double part) {
+layout::Migration migration(int from, int to, double part) {
     return {.from = from, .to = to, .parts = {part, part, part, part}};
 }
 
@@ -38,22 +38,24 @@ Sent Phases::sum() const {
     return all;
 }
 
-std::vector<std::size_t> lent_by(const Migrations& migrations, int owner, const ProjectionShape& projection) {
+std::vector<std::size_t> lent_by(const Migrations& migrations, int owner,
+                                 const model::ProjectionShape& projection) {
     std::vector<double> parts;
-    for (const Migration& each : migrations) {
+    for (const layout::Migration& each : migrations) {
         if (each.from == owner) parts.push_back(each.part(projection.place.product));
     }
-    return lent_counts(projection.channels, parts);
+    return model::lent_counts(projection.channels, parts);
 }
 
-Phases expected_of(Reads reads, const ProjectionShape& owners, const std::vector<std::size_t>& lent,
-                   std::size_t rows) {
+Phases expected_of(model::Reads reads, const model::ProjectionShape& owners,
+                   const std::vector<std::size_t>& lent, std::size_t rows) {
     const std::size_t matrices = owners.weights.size(), outputs = owners.outputs();
     Phases all;
     for (const std::size_t channels : lent) {
         if (channels == 0) continue;
-        const Sent weights{matrices, bytes_of(DType::f64) * channels * outputs};
-        const Sent told{1, bytes_of(DType::f64) * rows * (reads == Reads::all ? outputs : channels)};
+        const Sent weights{matrices, bytes_of(device::DType::f64) * channels * outputs};
+        const Sent told{
+            1, bytes_of(device::DType::f64) * rows * (reads == model::Reads::all ? outputs : channels)};
         all.forward += weights;
         all.forward += told;
         all.backward_input += told;
@@ -62,13 +64,13 @@ Phases expected_of(Reads reads, const ProjectionShape& owners, const std::vector
     return all;
 }
 
-Projection projection_of(Family family, Reads reads, int rank, int ranks) {
-    const ModelConfig config = sharable(family, Task::language);
-    if (reads == Reads::own)
-        return {config, growing_part(rank, ranks, 64, 8), {{"last", all_channels(24)}}, 0.02, false};
-    std::vector<Projection::Part> parts{{"first", growing_part(rank, ranks, 12, 4)}};
-    if (family == Family::llama) parts.push_back({"second", growing_part(rank, ranks, 5, 1)});
-    return {config, all_channels(64), parts, 0.02};
+model::Projection projection_of(model::Family family, model::Reads reads, int rank, int ranks) {
+    const model::ModelConfig config = sharable(family, Task::language);
+    if (reads == model::Reads::own)
+        return {config, growing_part(rank, ranks, 64, 8), {{"last", model::all_channels(24)}}, 0.02, false};
+    std::vector<model::Projection::Part> parts{{"first", growing_part(rank, ranks, 12, 4)}};
+    if (family == model::Family::llama) parts.push_back({"second", growing_part(rank, ranks, 5, 1)});
+    return {config, model::all_channels(64), parts, 0.02};
 }
 
 Migrations HelpTraffic::one_owner() const {

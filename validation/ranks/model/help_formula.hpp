@@ -18,7 +18,7 @@
 
 namespace trireme::validation {
 
-using Migrations = std::vector<Migration>;
+using Migrations = std::vector<layout::Migration>;
 
 // Of the three calls of a projection.
 struct Phases {
@@ -29,15 +29,16 @@ struct Phases {
 };
 
 // What each of an owner's helpers computes of its projection.
-std::vector<std::size_t> lent_by(const Migrations& migrations, int owner, const ProjectionShape& projection);
+std::vector<std::size_t> lent_by(const Migrations& migrations, int owner,
+                                 const model::ProjectionShape& projection);
 
 // By all ranks, of f64.
-Phases expected_of(Reads reads, const ProjectionShape& owners, const std::vector<std::size_t>& lent,
-                   std::size_t rows);
+Phases expected_of(model::Reads reads, const model::ProjectionShape& owners,
+                   const std::vector<std::size_t>& lent, std::size_t rows);
 
 // A first projection of a branch, of one matrix or, of a llama, of two; or a last one. The higher ranks have
 // the larger parts of it.
-Projection projection_of(Family family, Reads reads, int rank, int ranks);
+model::Projection projection_of(model::Family family, model::Reads reads, int rank, int ranks);
 
 class HelpTraffic : public testing::Test {
 protected:
@@ -51,7 +52,7 @@ protected:
 
     Sent of_all_ranks(const Sent& own);
 
-    MpiCommunicator world_{MPI_COMM_WORLD, "tensor", {.stall_seconds = 20}};
+    comm::MpiCommunicator world_{MPI_COMM_WORLD, "tensor", {.stall_seconds = 20}};
 };
 
 }  // namespace trireme::validation

@@ -3,7 +3,7 @@
 
 #include "ranks/model/help_formula.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 using validation::CountingGroup;
@@ -19,8 +19,8 @@ protected:
         for (int rank = 0; rank < ranks(); ++rank) {
             projections_.emplace_back();
             for (std::size_t block = 0; block < 2; ++block) {
-                for (const Product product : {Product::mlp_in, Product::mlp_out}) {
-                    const Reads reads = product == Product::mlp_in ? Reads::all : Reads::own;
+                for (const layout::Product product : {layout::Product::mlp_in, layout::Product::mlp_out}) {
+                    const Reads reads = product == layout::Product::mlp_in ? Reads::all : Reads::own;
                     const Projection projection = projection_of(Family::gpt2, reads, rank, ranks());
                     projections_.back().push_back(projection.shape({block, product}));
                 }
@@ -40,7 +40,7 @@ protected:
         return lists;
     }
     HelpedProducts begun_by(int rank, const Migrations& migrations) const {
-        HelpedProducts products(projections_, rank, Spread::tree);
+        HelpedProducts products(projections_, rank, layout::Spread::tree);
         products.begin(migrations, kept_by(rank));
         return products;
     }
@@ -87,10 +87,10 @@ TEST_F(HelpLists, AreWhatAnOwnerLends) {
                 ++lists;
             }
         }
-        const auto is_for_me = [&](const Migration& each) { return each.to == rank(); };
+        const auto is_for_me = [&](const layout::Migration& each) { return each.to == rank(); };
         EXPECT_EQ(lists, projections_[0].size() * std::ranges::count_if(migrations, is_for_me));
     }
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::model

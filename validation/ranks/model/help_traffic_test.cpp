@@ -4,7 +4,7 @@
 #include "ranks/model/help_formula.hpp"
 #include "trireme/model/tensor_group.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 using validation::CountingGroup;
@@ -16,18 +16,19 @@ using validation::Phases;
 using validation::projection_of;
 using validation::Sent;
 
-constexpr ProjectionPlace place{.block = 0, .product = Product::mlp_in};
+constexpr ProjectionPlace place{.block = 0, .product = layout::Product::mlp_in};
 
 // All of what this rank needs to call a projection once, and what it sends meanwhile.
 class Bench {
 public:
-    Bench(Communicator& world, Family family, Reads reads, const Migrations& migrations, Spread spread)
+    Bench(comm::Communicator& world, Family family, Reads reads, const Migrations& migrations,
+          layout::Spread spread)
         : world_(world),
           projection_(projection_of(family, reads, world.rank(), world.size())),
-          values_(projection_.parameters(), DType::f64, Place::memory),
-          gradients_(projection_.parameters(), DType::f64, Place::memory),
+          values_(projection_.parameters(), device::DType::f64, device::Place::memory),
+          gradients_(projection_.parameters(), device::DType::f64, device::Place::memory),
           helped_(shapes_of(family, reads), world.rank(), spread),
-          resizing_({projection_.shape(place)}, Filling::zero, DType::f64, rows, Place::memory),
+          resizing_({projection_.shape(place)}, Filling::zero, device::DType::f64, rows, device::Place::memory),
           rebalanced_(projection_, place, reads, {.resizing = &resizing_, .helped = &helped_}) {
         std::vector<std::int32_t> all(projection_.shape(place).channels);
         std::iota(all.begin(), all.end(), 0);
@@ -37,7 +38,7 @@ public:
             weights_.push_back(values_[i]);
             sums_.push_back(gradients_[i]);
         }
-        batch_.tokens = {nullptr, DType::i32, 1, rows, rows};
+        batch_.tokens = {nullptr, device::DType::i32, 1, rows, rows};
     }
 
     static constexpr std::size_t rows = 7;
@@ -45,10 +46,10 @@ public:
     // By this rank.
     Phases run() {
         const std::size_t channels = projection_.shape(place).channels;
-        const Tensor input = kept_.tensor(DType::f64, rows, channels);
-        const Tensor grad_input = kept_.tensor(DType::f64, rows, channels);
-        const Tensor output = kept_.tensor(DType::f64, rows, projection_.output_width());
-        const Tensor grad_output = kept_.tensor(DType::f64, rows, projection_.output_width());
+        const device::Tensor input = kept_.tensor(device::DType::f64, rows, channels);
+        const device::Tensor grad_input = kept_.tensor(device::DType::f64, rows, channels);
+        const device::Tensor output = kept_.tensor(device::DType::f64, rows, projection_.output_width());
+        const device::Tensor grad_output = kept_.tensor(device::DType::f64, rows, projection_.output_width());
         GuestStates state;
         const Pass pass = this->pass();
         Phases sent;
@@ -71,7 +72,7 @@ private:
         return {.stream = stream_,
                 .batch = batch_,
                 .scratch = scratch_,
-                .dtype = DType::f64,
+                .dtype = device::DType::f64,
                 .is_training = true,
                 .group = &group_};
     }
@@ -82,19 +83,19 @@ private:
         return ranks_.sent() - before;
     }
 
-    Communicator& world_;
+    comm::Communicator& world_;
     CountingGroup ranks_{world_};
     Projection projection_;
     ParameterTensors values_, gradients_;
-    std::vector<ConstTensor> weights_ = {};
-    std::vector<Tensor> sums_ = {};
+    std::vector<device::ConstTensor> weights_ = {};
+    std::vector<device::Tensor> sums_ = {};
     HelpedProducts helped_;
     Resizing resizing_;
     RebalancedProjection rebalanced_;
-    Stream stream_{.backend = ReferenceStream{}};
+    device::Stream stream_{.backend = device::ReferenceStream{}};
     TokenBatch batch_;
-    Arena scratch_{"scratch", 1 << 20, Place::memory};
-    Arena kept_{"kept", 1 << 20, Place::memory};
+    device::Arena scratch_{"scratch", 1 << 20, device::Place::memory};
+    device::Arena kept_{"kept", 1 << 20, device::Place::memory};
     TensorGroup group_{.ranks = ranks_, .exchange = scratch_};
 };
 
@@ -107,9 +108,9 @@ protected:
                 const ProjectionShape shape = projection_of(family, reads, owner, ranks()).shape(place);
                 expected += expected_of(reads, shape, lent_by(migrations, owner, shape), Bench::rows);
             }
-            for (const Spread spread : {Spread::tree, Spread::direct}) {
+            for (const layout::Spread spread : {layout::Spread::tree, layout::Spread::direct}) {
                 SCOPED_TRACE(cat(name_of(family), ", ", migrations.size(), " migrations",
-                                 spread == Spread::tree ? " in a tree" : " directly"));
+                                 spread == layout::Spread::tree ? " in a tree" : " directly"));
                 const Phases sent = Bench(world_, family, reads, migrations, spread).run();
 
                 EXPECT_EQ(of_all_ranks(sent.forward), expected.forward);
@@ -130,7 +131,7 @@ TEST_F(RebalancedProjectionTraffic, OfWhatARankAloneReadsIsWeightsAndInputAndThe
 
 TEST_F(RebalancedProjectionTraffic, IsNoneWithoutHelp) {
     for (const Reads reads : {Reads::all, Reads::own}) {
-        const Phases sent = Bench(world_, Family::gpt2, reads, {}, Spread::tree).run();
+        const Phases sent = Bench(world_, Family::gpt2, reads, {}, layout::Spread::tree).run();
 
         EXPECT_EQ(sent.forward, Sent{});
         EXPECT_EQ(sent.backward_input, Sent{});
@@ -140,15 +141,15 @@ TEST_F(RebalancedProjectionTraffic, IsNoneWithoutHelp) {
 
 // Among four, an owner tells two, one of whom tells the third.
 TEST_F(RebalancedProjectionTraffic, LeavesAnOwnerInAsManyMessagesAsItsCircleHasRounds) {
-    for (const Spread spread : {Spread::tree, Spread::direct}) {
+    for (const layout::Spread spread : {layout::Spread::tree, layout::Spread::direct}) {
         Bench bench(world_, Family::gpt2, Reads::all, one_owner(), spread);
         const std::size_t told = bench.run().backward_input.messages;
 
         const int tree_rounds = ranks() > 2 ? 2 : 1;
         if (rank() != 1) continue;
-        EXPECT_EQ(told, spread == Spread::direct ? ranks() - 1 : tree_rounds);
+        EXPECT_EQ(told, spread == layout::Spread::direct ? ranks() - 1 : tree_rounds);
     }
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::model

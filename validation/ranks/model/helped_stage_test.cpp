@@ -3,7 +3,7 @@
 #include "ranks/model/stage_run.hpp"
 #include "unit/stage/small_models.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 using validation::CountingGroup;
@@ -18,7 +18,7 @@ using validation::Sent;
 class HelpedStage : public HelpTraffic, public testing::WithParamInterface<Family> {
 protected:
     HelpedStage() {
-        for (const SmallModel& model : every_small_model()) {
+        for (const stage::SmallModel& model : stage::every_small_model()) {
             if (model.family == GetParam()) config_ = config_of(model);
         }
         config_.width = 96;
@@ -28,9 +28,9 @@ protected:
     }
 
     Sent sent_in_training(const Migrations& migrations, bool cuts_rows) {
-        Stream stream{.backend = ReferenceStream{}};
+        device::Stream stream{.backend = device::ReferenceStream{}};
         CountingGroup counting(world_);
-        const TokenRows texts(std::array{make_sample(config_, 3, rows)});
+        const stage::TokenRows texts(std::array{stage::make_sample(config_, 3, rows)});
         run_in_team(stream, {.config = config_, .layers = all_layers(), .rows = texts},
                     {.ranks = counting,
                      .shares = shares_,
@@ -47,8 +47,9 @@ protected:
             const TensorPart part{.rank = owner, .shares = shares_};
             for (const Layer& layer : build_layers(config_, part)) {
                 for (const ProjectionShape& shape : projections_of(layer)) {
-                    const Product product = shape.place.product;
-                    const bool reads_all = product == Product::attention_in || product == Product::mlp_in;
+                    const layout::Product product = shape.place.product;
+                    const bool reads_all =
+                        product == layout::Product::attention_in || product == layout::Product::mlp_in;
                     const auto counts = lent_by(migrations, owner, shape);
                     expected += expected_of(reads_all ? Reads::all : Reads::own, shape, counts, rows).sum();
                     for (const std::size_t channels : counts) expected.bytes += 4 * channels;
@@ -61,7 +62,7 @@ protected:
 private:
     static constexpr std::size_t rows = 5;
 
-    Range all_layers() const { return {0, build_layers(config_).size()}; }
+    layout::Range all_layers() const { return {0, build_layers(config_).size()}; }
 
     ModelConfig config_;
     std::vector<std::size_t> shares_ = std::vector<std::size_t>(static_cast<std::size_t>(ranks()), 1);
@@ -81,4 +82,4 @@ INSTANTIATE_TEST_SUITE_P(Families, HelpedStage, testing::Values(Family::gpt2, Fa
                          [](const auto& family) { return std::string(name_of(family.param)); });
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::model

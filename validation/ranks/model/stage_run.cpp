@@ -17,8 +17,8 @@ double scattered(RandomKey key, std::size_t element) {
 }
 
 // Weights wide enough for every term to matter.
-void fill(const ParameterSpec& spec, Tensor part) {
-    const double middle = spec.init == Init::ones ? 1 : 0;
+void fill(const model::ParameterSpec& spec, device::Tensor part) {
+    const double middle = spec.init == model::Init::ones ? 1 : 0;
     const RandomKey key = key_of(spec.name);
     visit_float(part.dtype, [&]<class T>(T) {
         const auto elements = part.as<T>();
@@ -34,8 +34,8 @@ void fill(const ParameterSpec& spec, Tensor part) {
 }
 
 // A rank's part of a tensor, where it belongs in the whole one.
-std::vector<double> in_place(const ParameterSpec& spec, ConstTensor part) {
-    const std::vector<double> numbers = numbers_of(part);
+std::vector<double> in_place(const model::ParameterSpec& spec, device::ConstTensor part) {
+    const std::vector<double> numbers = stage::numbers_of(part);
     std::vector<double> whole(spec.all_rows * spec.all_columns, 0.0);
     for (const auto& [box, row, column] : spec.placements) {
         for (std::size_t r = 0; r < box.rows.count; ++r) {
@@ -51,27 +51,30 @@ std::vector<double> in_place(const ParameterSpec& spec, ConstTensor part) {
 // A stage with all that it works in.
 class Bench {
 public:
-    Bench(const StageTask& task, const TensorPart& part, const Sharing* sharing)
+    Bench(const StageTask& task, const model::TensorPart& part, const Sharing* sharing)
         : task_(task),
           spec_{.layers = task.layers, .part = part, .recompute = task.recompute},
-          memory_(predict(task.config, spec_, task.rows.shape(),
-                          {.dtype = task.dtype,
-                           .cuts_rows = sharing != nullptr && sharing->cuts_rows,
-                           .halves = task.halves,
-                           .resizing_limit = sharing != nullptr && !sharing->lists.empty() ? 0.5 : 0,
-                           .migrations = sharing != nullptr ? sharing->migrations : std::vector<Migration>{},
-                           .spread = sharing != nullptr ? sharing->spread : Spread::tree})),
+          memory_(predict(
+              task.config, spec_, task.rows.shape(),
+              {.dtype = task.dtype,
+               .cuts_rows = sharing != nullptr && sharing->cuts_rows,
+               .halves = task.halves,
+               .resizing_limit = sharing != nullptr && !sharing->lists.empty() ? 0.5 : 0,
+               .migrations = sharing != nullptr ? sharing->migrations : std::vector<layout::Migration>{},
+               .spread = sharing != nullptr ? sharing->spread : layout::Spread::tree})),
           stage_(task.config, spec_),
-          parameters_(stage_.parameters(), task.dtype, Place::memory),
-          workspace_(memory_, Place::memory),
-          flight_(memory_.activations, Place::memory),
+          parameters_(stage_.parameters(), task.dtype, device::Place::memory),
+          workspace_(memory_, device::Place::memory),
+          flight_(memory_.activations, device::Place::memory),
           batch_(task.rows.batch()),
-          neighbours_("neighbours", 4 * batch_.rows() * stage_.width() * sizeof(double) + 256, Place::memory),
-          resizing_(stage_.projections(), Filling::zero, task.dtype, batch_.rows(), Place::memory),
-          helped_(projections_of_team(task.config, {spec_}), part.rank,
-                  sharing != nullptr ? sharing->spread : Spread::tree) {
+          neighbours_("neighbours", 4 * batch_.rows() * stage_.width() * sizeof(double) + 256,
+                      device::Place::memory),
+          resizing_(stage_.projections(), model::Filling::zero, task.dtype, batch_.rows(),
+                    device::Place::memory),
+          helped_(stage::projections_of_team(task.config, {spec_}), part.rank,
+                  sharing != nullptr ? sharing->spread : layout::Spread::tree) {
         if (sharing != nullptr) {
-            group_ = std::make_unique<TensorGroup>(TensorGroup{
+            group_ = std::make_unique<model::TensorGroup>(model::TensorGroup{
                 .ranks = sharing->ranks, .exchange = workspace_.exchange, .cuts_rows = sharing->cuts_rows});
             help(*sharing);
         }
@@ -82,20 +85,21 @@ public:
         }
     }
 
-    StageRun run(Stream& stream) {
-        const Pass pass{.stream = stream,
-                        .batch = batch_,
-                        .scratch = workspace_.scratch,
-                        .dtype = task_.dtype,
-                        .is_training = task_.is_training,
-                        .dropout_key = RandomKey{77},
-                        .loss_scale = 0.5,
-                        .label_smoothing = 0.1,
-                        .group = group_.get()};
-        StageRun result{.own = own_rows(pass), .output = {}, .grad_input = {}, .gradients = {}, .outcome = {}};
-        const Tensor input = stage_.is_first() ? Tensor{} : rows_of("input", result.own);
-        const Tensor output = stage_.forward(pass, input, flight_, workspace_);
-        if (!stage_.is_last()) result.output = numbers_of(output);
+    StageRun run(device::Stream& stream) {
+        const model::Pass pass{.stream = stream,
+                               .batch = batch_,
+                               .scratch = workspace_.scratch,
+                               .dtype = task_.dtype,
+                               .is_training = task_.is_training,
+                               .dropout_key = RandomKey{77},
+                               .loss_scale = 0.5,
+                               .label_smoothing = 0.1,
+                               .group = group_.get()};
+        StageRun result{
+            .own = model::own_rows(pass), .output = {}, .grad_input = {}, .gradients = {}, .outcome = {}};
+        const device::Tensor input = stage_.is_first() ? device::Tensor{} : rows_of("input", result.own);
+        const device::Tensor output = stage_.forward(pass, input, flight_, workspace_);
+        if (!stage_.is_last()) result.output = stage::numbers_of(output);
         if (task_.is_training) train(pass, result);
         if (stage_.is_last()) result.outcome = stage_.outcome(flight_);
         return result;
@@ -104,8 +108,8 @@ public:
 private:
     // Behind what this rank leaves out.
     void help(const Sharing& sharing) {
-        Resizing::Lists kept = sharing.lists;
-        for (const ProjectionShape& projection : stage_.projections()) {
+        model::Resizing::Lists kept = sharing.lists;
+        for (const model::ProjectionShape& projection : stage_.projections()) {
             std::vector<std::int32_t>& list = kept[projection.place];
             if (!list.empty()) continue;
             list.resize(projection.channels);
@@ -116,69 +120,71 @@ private:
         stage_.rebalance({.resizing = &resizing_, .helped = &helped_});
     }
 
-    void train(const Pass& pass, StageRun& result) {
-        const Tensor grad_output = stage_.is_last() ? Tensor{} : rows_of("grad_output", result.own);
-        const Tensor grad_input = stage_.is_first() ? Tensor{} : rows_of("grad_input", result.own);
-        if (task_.halves == BackwardHalves::together) {
+    void train(const model::Pass& pass, StageRun& result) {
+        const device::Tensor grad_output =
+            stage_.is_last() ? device::Tensor{} : rows_of("grad_output", result.own);
+        const device::Tensor grad_input =
+            stage_.is_first() ? device::Tensor{} : rows_of("grad_input", result.own);
+        if (task_.halves == stage::BackwardHalves::together) {
             stage_.backward(pass, grad_output, grad_input, flight_, workspace_);
         } else {
             stage_.backward_input(pass, grad_output, grad_input, flight_);
             stage_.backward_weight(pass, flight_);
         }
-        if (!stage_.is_first()) result.grad_input = numbers_of(grad_input);
+        if (!stage_.is_first()) result.grad_input = stage::numbers_of(grad_input);
         for (std::size_t i = 0; i < parameters_.specs().size(); ++i) {
-            const ParameterSpec& spec = parameters_.specs()[i];
+            const model::ParameterSpec& spec = parameters_.specs()[i];
             std::vector<double>& numbers = result.gradients[spec.name];
             numbers = in_place(spec, parameters_.gradients()[i]);
-            apply_mask(task_.masks, spec.name, numbers);
+            stage::apply_mask(task_.masks, spec.name, numbers);
         }
     }
 
     // Of a whole weight.
     void mask(std::size_t parameter) {
         if (task_.masks.empty()) return;
-        std::vector<double> numbers = numbers_of(parameters_.values()[parameter]);
-        apply_mask(task_.masks, parameters_.specs()[parameter].name, numbers);
-        set_numbers(parameters_.values()[parameter], numbers);
+        std::vector<double> numbers = stage::numbers_of(parameters_.values()[parameter]);
+        stage::apply_mask(task_.masks, parameters_.specs()[parameter].name, numbers);
+        stage::set_numbers(parameters_.values()[parameter], numbers);
     }
 
     // Some rows of a (rows, width) that all ranks agree on.
-    Tensor rows_of(const std::string& name, Range own) {
-        const Tensor tensor = neighbours_.tensor(task_.dtype, own.count, stage_.width());
+    device::Tensor rows_of(const std::string& name, layout::Range own) {
+        const device::Tensor tensor = neighbours_.tensor(task_.dtype, own.count, stage_.width());
         const RandomKey key = key_of(name);
         std::vector<double> numbers;
         for (std::size_t e = own.begin * stage_.width(); e < own.end() * stage_.width(); ++e) {
             numbers.push_back(scattered(key, e));
         }
-        set_numbers(tensor, numbers);
+        stage::set_numbers(tensor, numbers);
         return tensor;
     }
 
     StageTask task_;
-    StageSpec spec_;
-    StageMemory memory_;
-    Stage stage_;
-    LocalParameters parameters_;
-    Workspace workspace_;
-    Flight flight_;
-    TokenBatch batch_;
-    Arena neighbours_;
-    std::unique_ptr<TensorGroup> group_;
-    Resizing resizing_;
-    HelpedProducts helped_;
+    stage::StageSpec spec_;
+    stage::StageMemory memory_;
+    stage::Stage stage_;
+    stage::LocalParameters parameters_;
+    stage::Workspace workspace_;
+    stage::Flight flight_;
+    model::TokenBatch batch_;
+    device::Arena neighbours_;
+    std::unique_ptr<model::TensorGroup> group_;
+    model::Resizing resizing_;
+    model::HelpedProducts helped_;
 };
 
 }  // namespace
 
-StageRun run_alone(Stream& stream, const StageTask& task) {
+StageRun run_alone(device::Stream& stream, const StageTask& task) {
     StageTask plain = task;
-    plain.recompute = Recompute::none;
-    plain.halves = BackwardHalves::together;
+    plain.recompute = plan::Recompute::none;
+    plain.halves = stage::BackwardHalves::together;
     return Bench(plain, {}, nullptr).run(stream);
 }
 
-StageRun run_in_team(Stream& stream, const StageTask& task, const Sharing& sharing) {
-    const TensorPart part{.rank = sharing.ranks.rank(), .shares = sharing.shares};
+StageRun run_in_team(device::Stream& stream, const StageTask& task, const Sharing& sharing) {
+    const model::TensorPart part{.rank = sharing.ranks.rank(), .shares = sharing.shares};
     StageTask own = task;
     own.masks.clear();
     return Bench(own, part, &sharing).run(stream);

@@ -13,39 +13,39 @@ namespace trireme::validation {
 
 // What is computed, by whomever.
 struct StageTask {
-    const ModelConfig& config;
-    Range layers;
-    const TokenRows& rows;
-    DType dtype = DType::f64;
+    const model::ModelConfig& config;
+    layout::Range layers;
+    const stage::TokenRows& rows;
+    device::DType dtype = device::DType::f64;
     bool is_training = true;
-    Recompute recompute = Recompute::none;
-    BackwardHalves halves = BackwardHalves::together;
-    Masks masks = {};  // of who runs it alone: weights that are zero, and whose gradients count as zero
+    plan::Recompute recompute = plan::Recompute::none;
+    stage::BackwardHalves halves = stage::BackwardHalves::together;
+    stage::Masks masks = {};  // of who runs it alone: weights that are zero, and whose gradients count as zero
 };
 
 // Who computes it.
 struct Sharing {
-    Communicator& ranks;
+    comm::Communicator& ranks;
     std::vector<std::size_t> shares;
     bool cuts_rows = false;
-    Resizing::Lists lists = {};  // of the channels that this rank keeps in training
-    std::vector<Migration> migrations = {};
-    Spread spread = Spread::tree;
+    model::Resizing::Lists lists = {};  // of the channels that this rank keeps in training
+    std::vector<layout::Migration> migrations = {};
+    layout::Spread spread = layout::Spread::tree;
 };
 
 // What came of it on this rank.
 struct StageRun {
-    Range own;                       // rows of the micro-batch
+    layout::Range own;               // rows of the micro-batch
     std::vector<double> output;      // (own rows, width); none of the last stage
     std::vector<double> grad_input;  // (own rows, width); none of the first stage or without training
-    NamedNumbers gradients;          // of whole tensors, with zeros where the rank has no part of them
-    LossState outcome;               // of the last stage
+    stage::NamedNumbers gradients;   // of whole tensors, with zeros where the rank has no part of them
+    model::LossState outcome;        // of the last stage
 };
 
 // Weights, inputs and output gradients are functions of their names and places, and so is dropout. The arenas
 // are as large as predicted. A rank alone recomputes nothing and computes both halves of backward together.
-StageRun run_alone(Stream& stream, const StageTask& task);
+StageRun run_alone(device::Stream& stream, const StageTask& task);
 // Collective over the team.
-StageRun run_in_team(Stream& stream, const StageTask& task, const Sharing& sharing);
+StageRun run_in_team(device::Stream& stream, const StageTask& task, const Sharing& sharing);
 
 }  // namespace trireme::validation

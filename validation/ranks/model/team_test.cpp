@@ -11,23 +11,27 @@
 #include "trireme/comm/collectives.hpp"
 #include "unit/stage/small_models.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
+using layout::Range;
+using plan::Recompute;
+using stage::BackwardHalves;
+using stage::TokenRows;
 using validation::run_alone;
 using validation::run_in_team;
 using validation::Sharing;
 using validation::StageRun;
 using validation::StageTask;
 
-const Patience patience{.stall_seconds = 20};
+const device::Patience patience{.stall_seconds = 20};
 
 struct Trial {
     const char* machine;
-    Stream stream;
-    DType dtype;
+    device::Stream stream;
+    device::DType dtype;
     double bar;
-    SmallModel model;
+    stage::SmallModel model;
 
     friend void PrintTo(const Trial& trial, std::ostream* out) {
         *out << trial.machine << "_" << trial.model.name;
@@ -36,17 +40,15 @@ struct Trial {
 
 std::vector<Trial> exact_trials() {
     std::vector<Trial> trials;
-    for (const SmallModel& model : every_small_model()) {
-        trials.push_back({"reference_f64", {.backend = ReferenceStream{}}, DType::f64, 1e-12, model});
-    }
+    for (const stage::SmallModel& model : stage::every_small_model())
+        trials.push_back({"reference_f64", {device::ReferenceStream{}}, device::DType::f64, 1e-12, model});
     return trials;
 }
 
 std::vector<Trial> every_trial() {
     std::vector<Trial> trials = exact_trials();
-    for (const SmallModel& model : every_small_model()) {
-        trials.push_back({"cpu_f32", {.backend = CpuStream{}}, DType::f32, 1e-5, model});
-    }
+    for (const stage::SmallModel& model : stage::every_small_model())
+        trials.push_back({"cpu_f32", {device::CpuStream{}}, device::DType::f32, 1e-5, model});
     return trials;
 }
 
@@ -62,7 +64,7 @@ std::vector<Trial> one_of_each_family() {
 }
 
 // Heads and groups enough for four ranks; 8 over shares of 5:2:1 are 5, 2 and 1.
-ModelConfig sharable(const SmallModel& model) {
+ModelConfig sharable(const stage::SmallModel& model) {
     ModelConfig config = config_of(model);
     config.width = 16;
     config.heads = 8;
@@ -98,8 +100,8 @@ protected:
     std::size_t ranks() const { return static_cast<std::size_t>(group_.size()); }
     Range all_layers() const { return {0, build_layers(config_).size()}; }
 
-    TokenSample sample(std::int64_t visit, std::size_t length) const {
-        return make_sample(config_, visit, length);
+    stage::TokenSample sample(std::int64_t visit, std::size_t length) const {
+        return stage::make_sample(config_, visit, length);
     }
     StageTask task(const TokenRows& rows) const {
         return {.config = config_, .layers = all_layers(), .rows = rows, .dtype = GetParam().dtype};
@@ -120,14 +122,15 @@ protected:
         expect_sums(shared.gradients, alone.gradients);
     }
 
-    Stream stream_ = GetParam().stream;
+    device::Stream stream_ = GetParam().stream;
     ModelConfig config_;
-    MpiCommunicator group_{MPI_COMM_WORLD, "tensor", patience};
+    comm::MpiCommunicator group_{MPI_COMM_WORLD, "tensor", patience};
 
 private:
     void expect_near(std::span<const double> numbers, std::span<const double> expected, double floor) const {
-        const double error = largest_difference(numbers, expected);
-        EXPECT_LE(error, GetParam().bar * std::max(norm_of(expected), floor)) << "rank " << group_.rank();
+        const double error = stage::largest_difference(numbers, expected);
+        EXPECT_LE(error, GetParam().bar * std::max(stage::norm_of(expected), floor))
+            << "rank " << group_.rank();
     }
 
     void expect_own_rows(const std::vector<double>& own, const std::vector<double>& all, Range rows) const {
@@ -137,11 +140,11 @@ private:
         }
         const std::span<const double> part =
             std::span(all).subspan(rows.begin * config_.width, rows.count * config_.width);
-        expect_near(own, part, norm_of(all));
+        expect_near(own, part, stage::norm_of(all));
     }
 
     // That the ranks' own gradients add up to what one rank finds.
-    void expect_sums(const NamedNumbers& own, const NamedNumbers& expected) {
+    void expect_sums(const stage::NamedNumbers& own, const stage::NamedNumbers& expected) {
         std::vector<double> in_order;
         for (const auto& [name, numbers] : expected) {
             const auto part = own.find(name);
@@ -150,7 +153,7 @@ private:
             in_order.insert(in_order.end(), more.begin(), more.end());
         }
         const std::vector<double> sums = sum_over_ranks(in_order);
-        const double all = norm_of(expected);
+        const double all = stage::norm_of(expected);
         std::size_t begin = 0;
         for (const auto& [name, numbers] : expected) {
             SCOPED_TRACE(name);
@@ -168,7 +171,7 @@ private:
 
     // Small gradients are as wrong as large ones are, by rounding; those that would be 0 but for that, all.
     double floor_of(const std::vector<double>& gradient, double all) const {
-        return norm_of(gradient) < GetParam().bar * all ? all : 1e-3 * all;
+        return stage::norm_of(gradient) < GetParam().bar * all ? all : 1e-3 * all;
     }
 };
 
@@ -259,7 +262,7 @@ class ResizedTeam : public Team {
 protected:
     ResizedTeam() : Team(wide(GetParam().model)) {}
 
-    static ModelConfig wide(const SmallModel& model) {
+    static ModelConfig wide(const stage::SmallModel& model) {
         ModelConfig config = sharable(model);
         config.width = 32;
         config.mlp_width = 48;
@@ -272,10 +275,10 @@ protected:
         for (int rank = 0; rank < group_.size(); ++rank) {
             if (!is_of_all && rank != 1) continue;
             const TensorPart part{.rank = rank, .shares = sharing.shares};
-            const auto projections = projections_of(config_, {{.layers = task.layers, .part = part}});
-            const Resizing::Lists lists = scattered_lists(projections);
+            const auto projections = stage::projections_of(config_, {{.layers = task.layers, .part = part}});
+            const Resizing::Lists lists = stage::scattered_lists(projections);
             EXPECT_GE(lists.size(), 2 * config_.layers);  // of what all channels go into, at least
-            add_masks(projections, lists, task.masks);
+            stage::add_masks(projections, lists, task.masks);
             if (rank == group_.rank()) sharing.lists = lists;
         }
     }
@@ -306,8 +309,8 @@ TEST_P(ResizedTeam, TrainsAsOneRankWithMaskedWeightsAndEvaluatesAsOneWithout) {
 }
 
 // Rank 1 is slow, and of more than two ranks the last one, too, which lends other parts; all others help.
-std::vector<Migration> every_migration(int ranks) {
-    std::vector<Migration> all;
+std::vector<layout::Migration> every_migration(int ranks) {
+    std::vector<layout::Migration> all;
     const int owners = ranks > 2 ? 2 : 1;
     for (int to = 0; to < ranks; ++to) {
         if (to == 1 || (owners == 2 && to == ranks - 1)) continue;
@@ -342,7 +345,7 @@ TEST_P(HelpedTeam, TrainsAndEvaluatesAsOneRank) {
         }
         task.recompute = Recompute::none;
         task.halves = BackwardHalves::apart;
-        sharing.spread = Spread::direct;
+        sharing.spread = layout::Spread::direct;
         expect_equal(run_in_team(stream_, task, sharing), trained);
         expect_equal(run_in_team(stream_, evaluation, sharing), evaluated);
     });
@@ -354,7 +357,7 @@ TEST_P(HelpedTeam, LeavesOutSomeAndHasOthersComputeSome) {
     for_each_sharing([&](Sharing sharing) {
         StageTask task = this->task(rows);
         leave_out(true, task, sharing);
-        for (Migration& each : sharing.migrations = every_migration(group_.size()))
+        for (layout::Migration& each : sharing.migrations = every_migration(group_.size()))
             for (double& part : each.parts) part *= 0.6;
         const StageRun alone = run_alone(stream_, task);
         expect_equal(run_in_team(stream_, task, sharing), alone);
@@ -366,22 +369,22 @@ TEST_P(HelpedTeam, LeavesOutSomeAndHasOthersComputeSome) {
 // A rank with fewer outputs could take more rows at a time, but must not: 300 rows are two tiles for the
 // largest of the shares, and one for the others.
 TEST(TeamHead, CutsRowsIntoTheSameTilesWhateverTheShares) {
-    ModelConfig config = sharable(every_small_model().front());
+    ModelConfig config = sharable(stage::every_small_model().front());
     config.layers = 1;
     config.positions = 300;
     config.vocabulary = 50257;
-    Stream stream{.backend = CpuStream{}};
-    MpiCommunicator group(MPI_COMM_WORLD, "tensor", patience);
+    device::Stream stream{.backend = device::CpuStream{}};
+    comm::MpiCommunicator group(MPI_COMM_WORLD, "tensor", patience);
     std::vector<std::size_t> shares(static_cast<std::size_t>(group.size()), 1);
     shares[0] = 5;
-    const TokenRows rows(std::array{make_sample(config, 0, 300)});
+    const TokenRows rows(std::array{stage::make_sample(config, 0, 300)});
     const StageTask head{.config = config, .layers = {build_layers(config).size() - 1, 1}, .rows = rows};
 
     const StageRun alone = run_alone(stream, head);
     const StageRun shared = run_in_team(stream, head, {.ranks = group, .shares = shares});
 
     EXPECT_NEAR(shared.outcome.loss, alone.outcome.loss, 1e-12 * alone.outcome.loss);
-    EXPECT_LE(error_of(shared.grad_input, alone.grad_input), 1e-12);
+    EXPECT_LE(stage::error_of(shared.grad_input, alone.grad_input), 1e-12);
 }
 
 std::string name_of_trial(const testing::TestParamInfo<Trial>& trial) {
@@ -394,4 +397,4 @@ INSTANTIATE_TEST_SUITE_P(Models, HelpedTeam, testing::ValuesIn(one_of_each_famil
 INSTANTIATE_TEST_SUITE_P(Models, ExactTeam, testing::ValuesIn(exact_trials()), name_of_trial);
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::model

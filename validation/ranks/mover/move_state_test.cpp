@@ -11,7 +11,7 @@
 #include "trireme/comm/session.hpp"
 #include "unit/model/small_parts.hpp"
 
-namespace trireme {
+namespace trireme::mover {
 namespace {
 
 using validation::MovingRules;
@@ -22,15 +22,15 @@ using validation::sharable;
 
 struct Trial {
     const char* name;
-    Family family;
-    DType dtype;
+    model::Family family;
+    device::DType dtype;
     bool shards_optimizer;
     std::size_t most_elements;  // in flight
 };
 
 class StateOf : public ::testing::TestWithParam<Trial> {
 protected:
-    Layout layout(std::uint64_t number) const {
+    layout::Layout layout(std::uint64_t number) const {
         return random_layout(number, {.ranks = static_cast<std::size_t>(control_.size()),
                                       .layers = 7,
                                       .most_shares = 4,
@@ -47,8 +47,8 @@ protected:
         return sum;
     }
 
-    MpiCommunicator control_{MPI_COMM_WORLD, "control", {.stall_seconds = 20}};
-    ModelConfig model_ = sharable(GetParam().family, Task::language);
+    comm::MpiCommunicator control_{MPI_COMM_WORLD, "control", {.stall_seconds = 20}};
+    model::ModelConfig model_ = sharable(GetParam().family, Task::language);
     MovingRules rules_{.model = model_,
                        .dtype = GetParam().dtype,
                        .shards_optimizer = GetParam().shards_optimizer,
@@ -130,8 +130,8 @@ protected:
 
     int arguments_ = 0;
     char** words_ = nullptr;
-    Session session_{arguments_, words_};
-    std::unique_ptr<NodeMemory> memory_;
+    comm::Session session_{arguments_, words_};
+    std::unique_ptr<comm::NodeMemory> memory_;
 };
 
 TEST_P(StateOfNodes, IsWhatItWasBehindEveryMoveByTwins) {
@@ -158,19 +158,21 @@ TEST_P(StateOfNodes, GoesToOtherNodesAlone) {
     EXPECT_GT(missing, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Mover, StateOfNodes,
-                         ::testing::Values(Trial{"gpt2", Family::gpt2, DType::f64, true, 1 << 20},
-                                           Trial{"llamaInF32", Family::llama, DType::f32, true, 1 << 20},
-                                           Trial{"wholeMoments", Family::gpt2, DType::f64, false, 100}),
-                         [](const auto& trial) { return std::string(trial.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Mover, StateOfNodes,
+    ::testing::Values(Trial{"gpt2", model::Family::gpt2, device::DType::f64, true, 1 << 20},
+                      Trial{"llamaInF32", model::Family::llama, device::DType::f32, true, 1 << 20},
+                      Trial{"wholeMoments", model::Family::gpt2, device::DType::f64, false, 100}),
+    [](const auto& trial) { return std::string(trial.param.name); });
 
-INSTANTIATE_TEST_SUITE_P(Mover, StateOf,
-                         ::testing::Values(Trial{"gpt2", Family::gpt2, DType::f64, true, 1 << 20},
-                                           Trial{"gpt2InF32", Family::gpt2, DType::f32, true, 1 << 20},
-                                           Trial{"llama", Family::llama, DType::f64, true, 1 << 20},
-                                           Trial{"wholeMoments", Family::gpt2, DType::f64, false, 1 << 20},
-                                           Trial{"smallRounds", Family::gpt2, DType::f64, true, 100}),
-                         [](const auto& trial) { return std::string(trial.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Mover, StateOf,
+    ::testing::Values(Trial{"gpt2", model::Family::gpt2, device::DType::f64, true, 1 << 20},
+                      Trial{"gpt2InF32", model::Family::gpt2, device::DType::f32, true, 1 << 20},
+                      Trial{"llama", model::Family::llama, device::DType::f64, true, 1 << 20},
+                      Trial{"wholeMoments", model::Family::gpt2, device::DType::f64, false, 1 << 20},
+                      Trial{"smallRounds", model::Family::gpt2, device::DType::f64, true, 100}),
+    [](const auto& trial) { return std::string(trial.param.name); });
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::mover

@@ -18,10 +18,10 @@ double number_of(std::size_t part, const Element& element) {
 
 // Calls use(element, its number in memory).
 template <class Use>
-void for_each_element(const std::vector<BoxInMemory>& boxes, Use&& use) {
-    for (const BoxInMemory& place : boxes) {
+void for_each_element(const std::vector<mover::BoxInMemory>& boxes, Use&& use) {
+    for (const mover::BoxInMemory& place : boxes) {
         const auto& [box, row, column] = place.placement;
-        visit_float(place.memory.dtype, [&](auto zero) {
+        device::visit_float(place.memory.dtype, [&](auto zero) {
             const auto memory = place.memory.as<decltype(zero)>();
             for (std::size_t r = 0; r < box.rows.count; ++r) {
                 for (std::size_t c = 0; c < box.columns.count; ++c) {
@@ -33,27 +33,27 @@ void for_each_element(const std::vector<BoxInMemory>& boxes, Use&& use) {
     }
 }
 
-std::set<Element> elements_of(const std::vector<BoxInMemory>& boxes) {
+std::set<Element> elements_of(const std::vector<mover::BoxInMemory>& boxes) {
     std::set<Element> elements;
     for_each_element(boxes, [&](const Element& element, auto&) { elements.insert(element); });
     return elements;
 }
 
 // As many groups as the buckets ask for, without anybody in them: nothing is summed here.
-DataGroups groups_for(const std::vector<Bucket>& buckets, int rank) {
-    DataGroups groups;
-    for (const Bucket& bucket : buckets) {
+stage::DataGroups groups_for(const std::vector<layout::Bucket>& buckets, int rank) {
+    stage::DataGroups groups;
+    for (const layout::Bucket& bucket : buckets) {
         const auto at = std::ranges::find(bucket.holders, rank);
         if (at == bucket.holders.end()) continue;
-        groups.emplace(bucket.holders, ghost_group("data", static_cast<int>(at - bucket.holders.begin()),
-                                                   static_cast<int>(bucket.holders.size())));
+        groups.emplace(bucket.holders, comm::ghost_group("data", static_cast<int>(at - bucket.holders.begin()),
+                                                         static_cast<int>(bucket.holders.size())));
     }
     return groups;
 }
 
 }  // namespace
 
-MovingState::MovingState(const MovingRules& rules, const Layout& layout, int rank)
+MovingState::MovingState(const MovingRules& rules, const layout::Layout& layout, int rank)
     : rules_(rules), rank_(rank) {
     settle(layout);
     const auto made = parts();
@@ -65,53 +65,54 @@ MovingState::MovingState(const MovingRules& rules, const Layout& layout, int ran
     if (optimizer_) optimizer_->go_on_from(made_updates);
 }
 
-void MovingState::settle(const Layout& layout) {
-    plan_ = make_plan({.layout = layout, .shards_optimizer = rules_.shards_optimizer});
-    const std::vector<BatchShape> none;
-    const SizedPlan sized(rules_.model, *plan_, rules_.dtype, none);
+void MovingState::settle(const layout::Layout& layout) {
+    plan_ = plan::make_plan({.layout = layout, .shards_optimizer = rules_.shards_optimizer});
+    const std::vector<stage::BatchShape> none;
+    const setup::SizedPlan sized(rules_.model, *plan_, rules_.dtype, none);
     gradients_ = gradient_plan(sized);
     stages_.reset();
     optimizer_.reset();
-    const LocalWork work = work_of(sized, rank_);
+    const stage::LocalWork work = work_of(sized, rank_);
     if (work.team < 0) return;
-    stages_ = std::make_unique<LocalStages>(work, nullptr, false, Place::memory);
-    const LocalParameters& held = stages_->parameters();
-    const DataGroups groups = groups_for(gradients_.buckets, rank_);
-    const GradientExchange exchange(gradients_, rank_, held.specs(), held.values(), held.gradients(), groups,
-                                    Place::ghost);
-    optimizer_.emplace(OptimizerConfig{}, held.specs(), updated_shards(sized, exchange, held.specs()),
-                       rules_.dtype, Place::memory);
+    stages_ = std::make_unique<stage::LocalStages>(work, nullptr, false, device::Place::memory);
+    const stage::LocalParameters& held = stages_->parameters();
+    const stage::DataGroups groups = groups_for(gradients_.buckets, rank_);
+    const stage::GradientExchange exchange(gradients_, rank_, held.specs(), held.values(), held.gradients(),
+                                           groups, device::Place::ghost);
+    optimizer_.emplace(optim::OptimizerConfig{}, held.specs(), updated_shards(sized, exchange, held.specs()),
+                       rules_.dtype, device::Place::memory);
 }
 
-std::vector<std::vector<BoxInMemory>> MovingState::parts() const {
+std::vector<std::vector<mover::BoxInMemory>> MovingState::parts() const {
     if (is_idle()) return {{}, {}, {}};
-    const LocalParameters& held = stages_->parameters();
-    std::vector<std::vector<BoxInMemory>> all{boxes_of(held.specs(), held.values())};
-    for (const ParameterTensors& moments : optimizer_->kept()) {
-        all.push_back(boxes_of(held.specs(), optimizer_->shards(), moments));
+    const stage::LocalParameters& held = stages_->parameters();
+    std::vector<std::vector<mover::BoxInMemory>> all{rank::boxes_of(held.specs(), held.values())};
+    for (const model::ParameterTensors& moments : optimizer_->kept()) {
+        all.push_back(rank::boxes_of(held.specs(), optimizer_->shards(), moments));
     }
     return all;
 }
 
-RankState MovingState::take_state() {
+rank::RankState MovingState::take_state() {
     if (is_idle()) return {};
-    LocalParameters& held = stages_->parameters();
-    RankState state{.specs = held.specs(), .shards = optimizer_->shards(), .updates = optimizer_->updates()};
+    stage::LocalParameters& held = stages_->parameters();
+    rank::RankState state{
+        .specs = held.specs(), .shards = optimizer_->shards(), .updates = optimizer_->updates()};
     state.values = held.take_values();
     state.kept = optimizer_->take_kept();
     return state;
 }
 
-std::size_t MovingState::change_to(const Layout& layout, const Carry& carry) {
+std::size_t MovingState::change_to(const layout::Layout& layout, const Carry& carry) {
     const auto before = parts();
     std::vector<std::set<Element>> had;
     for (const auto& part : before) had.push_back(elements_of(part));
-    const Plan from = *plan_;
-    const GradientPlan held = gradients_;
-    RankState state = take_state();
+    const plan::Plan from = *plan_;
+    const stage::GradientPlan held = gradients_;
+    rank::RankState state = take_state();
 
     settle(layout);
-    StatePlace place;
+    rank::StatePlace place;
     if (!is_idle()) place = {.parameters = &stages_->parameters(), .optimizer = &*optimizer_};
     carry(std::move(state), place, from, held);
 
@@ -123,27 +124,28 @@ std::size_t MovingState::change_to(const Layout& layout, const Carry& carry) {
     return missing;
 }
 
-std::size_t MovingState::move_to(const Layout& layout, Communicator& control, MovingWay way) {
-    return change_to(
-        layout, [&](RankState state, const StatePlace& place, const Plan& from, const GradientPlan& held) {
-            StateMoves moves = state_moves(from, held, *plan_, gradients_, rules_.move);
-            if (way == MovingWay::at_once)
-                return move_state(std::move(state), place, std::move(moves), rules_.dtype, control);
-            const auto moments =
-                move_values_first(std::move(state), place, std::move(moves), rules_.dtype, control);
-            moments->advance();
-            moments->finish();
-        });
+std::size_t MovingState::move_to(const layout::Layout& layout, comm::Communicator& control, MovingWay way) {
+    return change_to(layout, [&](rank::RankState state, const rank::StatePlace& place, const plan::Plan& from,
+                                 const stage::GradientPlan& held) {
+        rank::StateMoves moves = rank::state_moves(from, held, *plan_, gradients_, rules_.move);
+        if (way == MovingWay::at_once)
+            return move_state(std::move(state), place, std::move(moves), rules_.dtype, control);
+        const auto moments =
+            move_values_first(std::move(state), place, std::move(moves), rules_.dtype, control);
+        moments->advance();
+        moments->finish();
+    });
 }
 
-std::size_t MovingState::move_by_twins(const Layout& layout, Communicator& control, NodeMemory& memory) {
-    return change_to(layout,
-                     [&](RankState state, const StatePlace& place, const Plan& from, const GradientPlan& held) {
-                         const TwinMoves moves = twin_moves(from, held, *plan_, gradients_, rules_.move);
-                         const int node = rules_.move.nodes.at(static_cast<std::size_t>(rank_));
-                         move_state_by_twins(std::move(state), place, moves, rules_.dtype,
-                                             {.group = control, .node = node, .memory = memory});
-                     });
+std::size_t MovingState::move_by_twins(const layout::Layout& layout, comm::Communicator& control,
+                                       comm::NodeMemory& memory) {
+    return change_to(layout, [&](rank::RankState state, const rank::StatePlace& place, const plan::Plan& from,
+                                 const stage::GradientPlan& held) {
+        const rank::TwinMoves moves = rank::twin_moves(from, held, *plan_, gradients_, rules_.move);
+        const int node = rules_.move.nodes.at(static_cast<std::size_t>(rank_));
+        move_state_by_twins(std::move(state), place, moves, rules_.dtype,
+                            {.group = control, .node = node, .memory = memory});
+    });
 }
 
 std::size_t MovingState::wrong_numbers() const {

@@ -40,10 +40,10 @@ std::vector<std::size_t> random_cuts(Drawer& drawer, std::size_t layers, std::si
 
 // Everybody in replicas of at most so many ranks, and at most so many of them: who is left over has nothing to
 // do.
-void add_replicas(Drawer& drawer, const LayoutBounds& bounds, std::vector<int> ranks, StageLayout& stage,
-                  std::vector<int>& idle) {
+void add_replicas(Drawer& drawer, const LayoutBounds& bounds, std::vector<int> ranks,
+                  layout::StageLayout& stage, std::vector<int>& idle) {
     while (!ranks.empty() && stage.replicas.size() < bounds.most_replicas) {
-        ReplicaLayout& replica = stage.replicas.emplace_back();
+        layout::ReplicaLayout& replica = stage.replicas.emplace_back();
         for (std::size_t left = drawer.up_to(std::min(bounds.most_shares, ranks.size())); left > 0; --left) {
             replica.ranks.push_back(ranks.back());
             replica.shares.push_back(drawer.up_to(3));
@@ -55,13 +55,13 @@ void add_replicas(Drawer& drawer, const LayoutBounds& bounds, std::vector<int> r
 
 }  // namespace
 
-Layout random_layout(std::uint64_t seed, const LayoutBounds& bounds) {
+layout::Layout random_layout(std::uint64_t seed, const LayoutBounds& bounds) {
     Drawer drawer(seed);
     const std::vector<std::size_t> order = drawer.order(bounds.ranks);
     const std::size_t working = drawer.up_to(bounds.ranks);
     const std::size_t stages = drawer.up_to(std::min({working, bounds.layers, std::size_t{3}}));
     std::vector<std::vector<int>> ranks(stages);
-    Layout layout{.layers = bounds.layers};
+    layout::Layout layout{.layers = bounds.layers};
     for (std::size_t i = 0; i < bounds.ranks; ++i) {
         const auto rank = static_cast<int>(order[i]);
         const std::size_t stage = i < stages ? i : drawer.up_to(stages) - 1;
@@ -70,8 +70,8 @@ Layout random_layout(std::uint64_t seed, const LayoutBounds& bounds) {
     std::vector<std::size_t> cuts = random_cuts(drawer, bounds.layers, stages);
     cuts.push_back(bounds.layers);
     for (std::size_t s = 0; s < stages; ++s) {
-        StageLayout& stage = layout.stages.emplace_back(
-            StageLayout{.layers = {.begin = cuts[s], .count = cuts[s + 1] - cuts[s]}});
+        layout::StageLayout& stage = layout.stages.emplace_back(
+            layout::StageLayout{.layers = {.begin = cuts[s], .count = cuts[s + 1] - cuts[s]}});
         add_replicas(drawer, bounds, ranks[s], stage, layout.idle);
     }
     return layout;

@@ -14,6 +14,6 @@ struct LayoutBounds {
     std::size_t most_replicas = 1;  // of a stage
 };
 
-Layout random_layout(std::uint64_t seed, const LayoutBounds& bounds);
+layout::Layout random_layout(std::uint64_t seed, const LayoutBounds& bounds);
 
 }  // namespace trireme::validation

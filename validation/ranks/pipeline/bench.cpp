@@ -7,7 +7,7 @@
 
 #include "comm/mpi/mpi_communicator.hpp"
 
-namespace trireme {
+namespace trireme::pipeline {
 namespace {
 
 std::vector<int> last_ranks(int count) {
@@ -16,16 +16,17 @@ std::vector<int> last_ranks(int count) {
     return ranks;
 }
 
-std::vector<Team> moved(std::vector<Team> teams, int first) {
-    for (Team& team : teams) {
+std::vector<layout::Team> moved(std::vector<layout::Team> teams, int first) {
+    for (layout::Team& team : teams) {
         for (int& rank : team.ranks) rank += first;
     }
     return teams;
 }
 
-std::unique_ptr<Communicator> group(const std::vector<int>& ranks, const char* name, Patience patience) {
-    if (ranks.size() == 1) return single_rank(name);
-    return std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, ranks, name, patience);
+std::unique_ptr<comm::Communicator> group(const std::vector<int>& ranks, const char* name,
+                                          device::Patience patience) {
+    if (ranks.size() == 1) return comm::single_rank(name);
+    return std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, ranks, name, patience);
 }
 
 }  // namespace
@@ -42,14 +43,14 @@ int world_size() {
     return size;
 }
 
-Bench::Bench(const Trial& trial, Patience patience)
+Bench::Bench(const Trial& trial, device::Patience patience)
     : trial_(trial),
       ranks_(last_ranks(trial.ranks())),
       teams_(moved(trial.teams, ranks_.front())),
       activations_(group(ranks_, "activations", patience)),
       gradients_(group(ranks_, "gradients", patience)) {}
 
-Engine Bench::engine(const PipelineShape& shape) const {
+Engine Bench::engine(const schedule::PipelineShape& shape) const {
     return Engine({.rank = world_rank(),
                    .teams = teams_,
                    .shape = shape,
@@ -60,7 +61,7 @@ Engine Bench::engine(const PipelineShape& shape) const {
                    .steps_in_flight = shape.steps});
 }
 
-CountingWorker Bench::worker(const PipelineShape& shape, bool updates_in_vain) const {
+CountingWorker Bench::worker(const schedule::PipelineShape& shape, bool updates_in_vain) const {
     const std::vector<int>& own = teams_[static_cast<std::size_t>(team())].ranks;
     const auto place = std::find(own.begin(), own.end(), world_rank()) - own.begin();
     return CountingWorker({.shape = shape,
@@ -72,4 +73,4 @@ CountingWorker Bench::worker(const PipelineShape& shape, bool updates_in_vain) c
                            .updates_in_vain = updates_in_vain});
 }
 
-}  // namespace trireme
+}  // namespace trireme::pipeline

@@ -9,7 +9,7 @@
 #include "trireme/comm/communicator.hpp"
 #include "trireme/pipeline/engine.hpp"
 
-namespace trireme {
+namespace trireme::pipeline {
 
 int world_rank();
 int world_size();
@@ -18,7 +18,7 @@ int world_size();
 // together. The trial outlives it.
 class Bench {
 public:
-    explicit Bench(const Trial& trial, Patience patience = {.stall_seconds = 20});
+    explicit Bench(const Trial& trial, device::Patience patience = {.stall_seconds = 20});
 
     // Whether this rank takes part in a trial.
     static bool is_needed(const Trial& trial) { return world_rank() >= world_size() - trial.ranks(); }
@@ -26,14 +26,14 @@ public:
     int team() const { return team_of_rank(teams_, world_rank()); }
 
     // The shape outlives both; the bench outlives the engine.
-    Engine engine(const PipelineShape& shape) const;
-    CountingWorker worker(const PipelineShape& shape, bool updates_in_vain = false) const;
+    Engine engine(const schedule::PipelineShape& shape) const;
+    CountingWorker worker(const schedule::PipelineShape& shape, bool updates_in_vain = false) const;
 
 private:
     const Trial& trial_;
-    std::vector<int> ranks_;   // of the job
-    std::vector<Team> teams_;  // of the job's ranks
-    std::unique_ptr<Communicator> activations_, gradients_;
+    std::vector<int> ranks_;           // of the job
+    std::vector<layout::Team> teams_;  // of the job's ranks
+    std::unique_ptr<comm::Communicator> activations_, gradients_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::pipeline

@@ -6,7 +6,7 @@
 
 #include "trireme/layout/shares.hpp"
 
-namespace trireme {
+namespace trireme::pipeline {
 namespace {
 
 constexpr std::int64_t overwritten = -1;  // a result that was sent
@@ -14,24 +14,24 @@ constexpr std::int64_t not_come = -2;     // a place for what is received
 
 }  // namespace
 
-CountingWorker::Passing CountingWorker::result_of(const Instruction& send) {
-    const bool is_forward = send.op == Op::send_forward;
+CountingWorker::Passing CountingWorker::result_of(const schedule::Instruction& send) {
+    const bool is_forward = send.op == schedule::Op::send_forward;
     return {is_forward ? Direction::forward : Direction::backward, send.stage, send.micro_batch};
 }
 
-CountingWorker::Passing CountingWorker::input_of(const Instruction& receive) {
-    const bool is_forward = receive.op == Op::receive_forward;
+CountingWorker::Passing CountingWorker::input_of(const schedule::Instruction& receive) {
+    const bool is_forward = receive.op == schedule::Op::receive_forward;
     return {is_forward ? Direction::forward : Direction::backward, receive.stage + (is_forward ? -1 : 1),
             receive.micro_batch};
 }
 
-Range CountingWorker::own_rows(int micro_batch) const {
-    return cut_evenly(rows(micro_batch), work_.parts)[work_.part];
+layout::Range CountingWorker::own_rows(int micro_batch) const {
+    return layout::cut_evenly(rows(micro_batch), work_.parts)[work_.part];
 }
 
 CountingWorker::Numbers CountingWorker::numbers_of(const Passing& passing) const {
     const auto [direction, stage, micro_batch] = passing;
-    const Range own = own_rows(micro_batch);
+    const layout::Range own = own_rows(micro_batch);
     Numbers numbers;
     for (std::size_t row = own.begin; row < own.end(); ++row) {
         for (std::size_t column = 0; column < work_.width; ++column) {
@@ -48,7 +48,7 @@ CountingWorker::Numbers CountingWorker::numbers_of(const Passing& passing) const
 
 template <class View>
 View CountingWorker::view_of(Numbers& numbers, int micro_batch) const {
-    return {numbers.data(), DType::i64, own_rows(micro_batch).count, work_.width, work_.width};
+    return {numbers.data(), device::DType::i64, own_rows(micro_batch).count, work_.width, work_.width};
 }
 
 int CountingWorker::reader_of(const Passing& passing) const {
@@ -62,23 +62,23 @@ bool CountingWorker::leaves(const Passing& passing) const {
     return reader >= 0 && reader != work_.team;
 }
 
-Tensor CountingWorker::place_for(const Instruction& receive) {
+device::Tensor CountingWorker::place_for(const schedule::Instruction& receive) {
     const Passing passing = input_of(receive);
     EXPECT_EQ(++times_asked_[passing], 1) << text_of(receive);
     Numbers& place = placed_[passing];
     place.assign(own_rows(receive.micro_batch).count * work_.width, not_come);
-    return view_of<Tensor>(place, receive.micro_batch);
+    return view_of<device::Tensor>(place, receive.micro_batch);
 }
 
-ConstTensor CountingWorker::result_for(const Instruction& send) {
+device::ConstTensor CountingWorker::result_for(const schedule::Instruction& send) {
     const Passing passing = result_of(send);
     EXPECT_EQ(++times_asked_[passing], 1) << text_of(send);
     EXPECT_TRUE(made_.contains(passing)) << text_of(send);
-    return view_of<ConstTensor>(made_[passing], send.micro_batch);
+    return view_of<device::ConstTensor>(made_[passing], send.micro_batch);
 }
 
 // From here on the memory is free for something else.
-void CountingWorker::sent(const Instruction& send) {
+void CountingWorker::sent(const schedule::Instruction& send) {
     const Passing passing = result_of(send);
     EXPECT_EQ(times_asked_[passing], 1) << text_of(send);
     EXPECT_EQ(++times_sent_[passing], 1) << text_of(send);
@@ -87,16 +87,17 @@ void CountingWorker::sent(const Instruction& send) {
     --in_channel_[{reader_of(passing), std::get<Direction>(passing)}];
 }
 
-void CountingWorker::run(const Instruction& instruction) {
+void CountingWorker::run(const schedule::Instruction& instruction) {
     if (std::erase(undone_, instruction) == 0) ran_.push_back(instruction);
     if (!has_micro_batch(instruction.op)) return;
     EXPECT_GT(rows(instruction.micro_batch), 0U) << text_of(instruction);
-    if (instruction.op == Op::forward) return forward(instruction);
-    if (instruction.op == Op::backward || instruction.op == Op::backward_input) backward(instruction);
-    if (instruction.op != Op::backward_input) expect_own_result_sent(instruction);
+    if (instruction.op == schedule::Op::forward) return forward(instruction);
+    if (instruction.op == schedule::Op::backward || instruction.op == schedule::Op::backward_input)
+        backward(instruction);
+    if (instruction.op != schedule::Op::backward_input) expect_own_result_sent(instruction);
 }
 
-bool CountingWorker::stands(const Instruction& validate) {
+bool CountingWorker::stands(const schedule::Instruction& validate) {
     ran_.push_back(validate);
     if (validates_[validate.stage]++ < validated_) return true;
     const bool stands = !work_.updates_in_vain || validated_ % 2 == 0;
@@ -106,7 +107,7 @@ bool CountingWorker::stands(const Instruction& validate) {
 }
 
 // As if neither it nor its messages had been.
-void CountingWorker::undo(const Instruction& forward) {
+void CountingWorker::undo(const schedule::Instruction& forward) {
     const auto [op, stage, micro_batch, age] = forward;
     const Passing result{Direction::forward, stage, micro_batch};
     EXPECT_EQ(times_asked_[result], times_sent_[result]) << text_of(forward);
@@ -120,13 +121,13 @@ void CountingWorker::undo(const Instruction& forward) {
     undone_.push_back(forward);
 }
 
-void CountingWorker::forward(const Instruction& instruction) {
+void CountingWorker::forward(const schedule::Instruction& instruction) {
     const auto [op, stage, micro_batch, age] = instruction;
     if (stage > 0) read({Direction::forward, stage - 1, micro_batch}, instruction);
     make({Direction::forward, stage, micro_batch});
 }
 
-void CountingWorker::backward(const Instruction& instruction) {
+void CountingWorker::backward(const schedule::Instruction& instruction) {
     const auto [op, stage, micro_batch, age] = instruction;
     const bool is_last = stage + 1 == work_.shape.stages();
     if (!is_last) read({Direction::backward, stage + 1, micro_batch}, instruction);
@@ -134,14 +135,14 @@ void CountingWorker::backward(const Instruction& instruction) {
 }
 
 // Its memory goes with the rest of the micro-batch's.
-void CountingWorker::expect_own_result_sent(const Instruction& backward) const {
+void CountingWorker::expect_own_result_sent(const schedule::Instruction& backward) const {
     const Passing passing{Direction::forward, backward.stage, backward.micro_batch};
     if (leaves(passing)) {
         EXPECT_TRUE(times_sent_.contains(passing)) << text_of(backward);
     }
 }
 
-void CountingWorker::read(const Passing& passing, const Instruction& reader) {
+void CountingWorker::read(const Passing& passing, const schedule::Instruction& reader) {
     const auto [direction, stage, micro_batch] = passing;
     const bool comes = work_.shape.executor_of(stage, micro_batch) != work_.team;
     const std::map<Passing, Numbers>& found = comes ? placed_ : made_;
@@ -157,9 +158,9 @@ void CountingWorker::make(const Passing& passing) {
     EXPECT_LE(in_channel, work_.shape.slots);
 }
 
-void CountingWorker::expect_all_done(const Program& program) const {
-    Program expected;
-    for (const Instruction& each : program) {
+void CountingWorker::expect_all_done(const schedule::Program& program) const {
+    schedule::Program expected;
+    for (const schedule::Instruction& each : program) {
         if (has_micro_batch(each.op) && rows(each.micro_batch) == 0) continue;
         if (is_send(each.op)) {
             EXPECT_TRUE(times_sent_.contains(result_of(each))) << text_of(each);
@@ -173,4 +174,4 @@ void CountingWorker::expect_all_done(const Program& program) const {
     EXPECT_EQ(text_of(undone_), "");
 }
 
-}  // namespace trireme
+}  // namespace trireme::pipeline

@@ -13,10 +13,10 @@
 #include "trireme/pipeline/stage_worker.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::pipeline {
 
 struct CountingWork {
-    const PipelineShape& shape;
+    const schedule::PipelineShape& shape;
     int team = 0;
     std::vector<std::size_t> rows;  // of each micro-batch
     std::size_t parts = 1;          // into which these are cut,
@@ -32,40 +32,40 @@ public:
     std::size_t rows(int micro_batch) const override {
         return work_.rows[static_cast<std::size_t>(micro_batch)];
     }
-    Tensor place_for(const Instruction& receive) override;
-    ConstTensor result_for(const Instruction& send) override;
-    void sent(const Instruction& send) override;
-    void run(const Instruction& instruction) override;
-    bool stands(const Instruction& validate) override;
-    void undo(const Instruction& forward) override;
+    device::Tensor place_for(const schedule::Instruction& receive) override;
+    device::ConstTensor result_for(const schedule::Instruction& send) override;
+    void sent(const schedule::Instruction& send) override;
+    void run(const schedule::Instruction& instruction) override;
+    bool stands(const schedule::Instruction& validate) override;
+    void undo(const schedule::Instruction& forward) override;
 
     int updates_in_vain() const { return updates_in_vain_; }
     // Expects all of the program to have been done, in its order, but for micro-batches without rows.
-    void expect_all_done(const Program& program) const;
+    void expect_all_done(const schedule::Program& program) const;
 
 private:
     enum class Direction : std::uint8_t { forward, backward };
     using Passing = std::tuple<Direction, int, int>;  // of a stage's result: stage, micro-batch
     using Numbers = std::vector<std::int64_t>;
 
-    void forward(const Instruction& instruction);
-    void backward(const Instruction& instruction);
-    void expect_own_result_sent(const Instruction& backward) const;
-    void read(const Passing& passing, const Instruction& reader);
+    void forward(const schedule::Instruction& instruction);
+    void backward(const schedule::Instruction& instruction);
+    void expect_own_result_sent(const schedule::Instruction& backward) const;
+    void read(const Passing& passing, const schedule::Instruction& reader);
     void make(const Passing& passing);
     bool leaves(const Passing& passing) const;
     int reader_of(const Passing& passing) const;  // a team
     Numbers numbers_of(const Passing& passing) const;
-    Range own_rows(int micro_batch) const;
+    layout::Range own_rows(int micro_batch) const;
     template <class View>
     View view_of(Numbers& numbers, int micro_batch) const;
 
-    static Passing result_of(const Instruction& send);
-    static Passing input_of(const Instruction& receive);
+    static Passing result_of(const schedule::Instruction& send);
+    static Passing input_of(const schedule::Instruction& receive);
 
     CountingWork work_;
-    Program ran_;                                          // in this order, each where it ran first
-    Program undone_;                                       // and to be run again
+    schedule::Program ran_;                                // in this order, each where it ran first
+    schedule::Program undone_;                             // and to be run again
     std::map<Passing, Numbers> made_;                      // results, until they are sent
     std::map<Passing, Numbers> placed_;                    // for receives
     std::map<Passing, int> times_sent_;                    // that the engine said so
@@ -76,4 +76,4 @@ private:
     int updates_in_vain_ = 0;
 };
 
-}  // namespace trireme
+}  // namespace trireme::pipeline

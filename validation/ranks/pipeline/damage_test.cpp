@@ -9,7 +9,7 @@
 #include "ranks/pipeline/bench.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 
-namespace trireme {
+namespace trireme::pipeline {
 namespace {
 
 using validation::message_of;
@@ -30,12 +30,12 @@ protected:
         Bench bench(trial_, patience_);
         const Side& own = bench.team() == 0 ? first : second;
         trial_.width = own.width;
-        PipelineShape shape = trial_.shape;
+        schedule::PipelineShape shape = trial_.shape;
         shape.is_training = is_training;
         shape.slots = 2;
         Engine engine = bench.engine(shape);
         CountingWorker worker = bench.worker(shape);
-        const Program program = phases_from_csv(own.program, "the test").body.front();
+        const schedule::Program program = schedule::phases_from_csv(own.program, "the test").body.front();
         const std::string message = message_of<Error>([&] { engine.execute(program, worker); });
         if (ends_job_ && message != "(no error)") end_job(message);
         settle(bench.team());
@@ -68,11 +68,11 @@ private:
     }
 
     bool ends_job_ = false;
-    Trial trial_{.schedule = schedule_named("gpipe"),
-                 .shape = grid_shape(2, 1, 1, 2),
+    Trial trial_{.schedule = schedule::schedule_named("gpipe"),
+                 .shape = schedule::grid_shape(2, 1, 1, 2),
                  .teams = teams_of_sizes({1, 1}),
                  .rows = {2, 2}};
-    Patience patience_{.stall_seconds = 20};
+    device::Patience patience_{.stall_seconds = 20};
 };
 
 TEST_F(Damage, OfTheSendersOrderIsFound) {
@@ -138,4 +138,4 @@ TEST_F(Damage, DISABLED_OfACircleIsADeadlock) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::pipeline

@@ -5,7 +5,7 @@
 
 #include "ranks/pipeline/bench.hpp"
 
-namespace trireme {
+namespace trireme::pipeline {
 namespace {
 
 // Training, evaluation, and both again, as a run does.
@@ -56,4 +56,4 @@ TEST(Engine, PassesOverEmptyMicroBatchesAndCarriesLargeOnes) { execute_all(empty
 TEST(Engine, ExecutesHalvesOfTheBackwardPass) { execute_all(divided_backward()); }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::pipeline

@@ -4,41 +4,41 @@
 #include "trireme/schedule/check.hpp"
 #include "trireme/schedule/lower.hpp"
 
-namespace trireme {
+namespace trireme::pipeline {
 namespace {
 
 using Sizes = std::vector<int>;
 
 // One row more or less from one micro-batch to the next, so that lengths tell them apart.
-std::vector<std::size_t> unlike_rows(const PipelineShape& shape) {
+std::vector<std::size_t> unlike_rows(const schedule::PipelineShape& shape) {
     std::vector<std::size_t> rows;
     for (int m = 0; m < shape.micro_batches; ++m) rows.push_back(1 + static_cast<std::size_t>(m * 5 % 7));
     return rows;
 }
 
-Trial trial_of(const std::string& schedule, const PipelineShape& shape) {
-    return {.schedule = schedule_named(schedule),
+Trial trial_of(const std::string& schedule, const schedule::PipelineShape& shape) {
+    return {.schedule = schedule::schedule_named(schedule),
             .shape = shape,
             .teams = teams_of_sizes(Sizes(static_cast<std::size_t>(shape.teams), 1)),
             .rows = unlike_rows(shape)};
 }
 
 Trial trial_of_teams(const Sizes& sizes, bool are_rows_cut) {
-    Trial trial = trial_of("1f1b", grid_shape(static_cast<int>(sizes.size()), 1, 1, 5));
+    Trial trial = trial_of("1f1b", schedule::grid_shape(static_cast<int>(sizes.size()), 1, 1, 5));
     trial.teams = teams_of_sizes(sizes);
     trial.are_rows_cut = are_rows_cut;
     return trial;
 }
 
-Program divided(const Program& program) {
-    Program halves;
-    Program weights;  // whose input half has been, and which wait for the next one
-    for (const Instruction& each : program) {
+schedule::Program divided(const schedule::Program& program) {
+    schedule::Program halves;
+    schedule::Program weights;  // whose input half has been, and which wait for the next one
+    for (const schedule::Instruction& each : program) {
         halves.push_back(each);
-        if (each.op != Op::backward) continue;
-        halves.back().op = Op::backward_input;
+        if (each.op != schedule::Op::backward) continue;
+        halves.back().op = schedule::Op::backward_input;
         halves.insert(halves.end(), weights.begin(), weights.end());
-        weights = {{Op::backward_weight, each.stage, each.micro_batch}};
+        weights = {{schedule::Op::backward_weight, each.stage, each.micro_batch}};
     }
     halves.insert(halves.end(), weights.begin(), weights.end());
     return halves;
@@ -48,7 +48,7 @@ Program divided(const Program& program) {
 
 int Trial::ranks() const {
     int sum = 0;
-    for (const Team& team : teams) sum += static_cast<int>(team.ranks.size());
+    for (const layout::Team& team : teams) sum += static_cast<int>(team.ranks.size());
     return sum;
 }
 
@@ -56,32 +56,32 @@ std::string Trial::name() const {
     std::string text = cat(schedule.name, ", ", shape.stages(), " stages, replicas");
     for (const std::vector<int>& holders : shape.holders) text += cat(' ', holders.size());
     text += cat(", ", shape.micro_batches, " micro-batches, teams of");
-    for (const Team& team : teams) text += cat(' ', team.ranks.size());
+    for (const layout::Team& team : teams) text += cat(' ', team.ranks.size());
     return text + (are_rows_cut ? ", rows cut" : "") + (halves_backward ? ", I and W" : "");
 }
 
 TrialPrograms prove(const Trial& trial, bool is_training) {
     TrialPrograms result{trial.shape, {}};
     result.shape.is_training = is_training;
-    std::vector<Program> compute = generate(trial.schedule, result.shape);
+    std::vector<schedule::Program> compute = generate(trial.schedule, result.shape);
     if (trial.halves_backward) {
-        for (Program& program : compute) program = divided(program);
+        for (schedule::Program& program : compute) program = divided(program);
     }
     std::string fault;
     for (result.shape.slots = 1; result.shape.slots <= 8; ++result.shape.slots) {
         result.programs = lower(compute, result.shape);
-        const Verdict verdict = check(result.programs, result.shape);
+        const schedule::Verdict verdict = check(result.programs, result.shape);
         if (verdict.is_proved()) return result;
         fault = verdict.fault->what;
     }
     throw BugError(cat(trial.name(), ": ", fault));
 }
 
-std::vector<Team> teams_of_sizes(const Sizes& sizes) {
-    std::vector<Team> teams;
+std::vector<layout::Team> teams_of_sizes(const Sizes& sizes) {
+    std::vector<layout::Team> teams;
     int rank = 0;
     for (const int size : sizes) {
-        Team& team = teams.emplace_back();
+        layout::Team& team = teams.emplace_back();
         for (int r = 0; r < size; ++r) team.ranks.push_back(rank++);
     }
     return teams;
@@ -90,22 +90,23 @@ std::vector<Team> teams_of_sizes(const Sizes& sizes) {
 std::vector<Trial> every_schedule() {
     std::vector<Trial> trials;
     for (const char* const kind : {"inter-layer", "gpipe", "1f1b"}) {
-        for (const int pipe : {1, 2, 3, 4, 8}) trials.push_back(trial_of(kind, grid_shape(pipe, 1, 1, 6)));
-        trials.push_back(trial_of(kind, grid_shape(2, 2, 1, 3)));
-        trials.push_back(trial_of(kind, grid_shape(4, 2, 1, 5)));
+        for (const int pipe : {1, 2, 3, 4, 8})
+            trials.push_back(trial_of(kind, schedule::grid_shape(pipe, 1, 1, 6)));
+        trials.push_back(trial_of(kind, schedule::grid_shape(2, 2, 1, 3)));
+        trials.push_back(trial_of(kind, schedule::grid_shape(4, 2, 1, 5)));
     }
     for (const char* const kind : {"zb-h1", "zb-h2"}) {
-        for (const int pipe : {2, 4, 8}) trials.push_back(trial_of(kind, grid_shape(pipe, 1, 1, 7)));
-        trials.push_back(trial_of(kind, grid_shape(4, 2, 1, 5)));
+        for (const int pipe : {2, 4, 8}) trials.push_back(trial_of(kind, schedule::grid_shape(pipe, 1, 1, 7)));
+        trials.push_back(trial_of(kind, schedule::grid_shape(4, 2, 1, 5)));
     }
-    for (const int pipe : {1, 2, 3, 4, 8}) trials.push_back(trial_of("zb-v", v_shape(pipe, 1, 6)));
-    trials.push_back(trial_of("zb-v", v_shape(4, 2, 7)));
+    for (const int pipe : {1, 2, 3, 4, 8}) trials.push_back(trial_of("zb-v", schedule::v_shape(pipe, 1, 6)));
+    trials.push_back(trial_of("zb-v", schedule::v_shape(4, 2, 7)));
     for (const char* const kind : {"interleaved", "looped-bfs"}) {
-        trials.push_back(trial_of(kind, grid_shape(1, 1, 3, 4)));
-        trials.push_back(trial_of(kind, grid_shape(2, 1, 2, 4)));
-        trials.push_back(trial_of(kind, grid_shape(2, 2, 3, 4)));
-        trials.push_back(trial_of(kind, grid_shape(3, 1, 2, 7)));
-        trials.push_back(trial_of(kind, grid_shape(4, 2, 2, 3)));
+        trials.push_back(trial_of(kind, schedule::grid_shape(1, 1, 3, 4)));
+        trials.push_back(trial_of(kind, schedule::grid_shape(2, 1, 2, 4)));
+        trials.push_back(trial_of(kind, schedule::grid_shape(2, 2, 3, 4)));
+        trials.push_back(trial_of(kind, schedule::grid_shape(3, 1, 2, 7)));
+        trials.push_back(trial_of(kind, schedule::grid_shape(4, 2, 2, 3)));
     }
     return trials;
 }
@@ -114,7 +115,7 @@ std::vector<Trial> uneven_replicas() {
     std::vector<Trial> trials;
     for (const char* const kind : {"gpipe", "1f1b"}) {
         for (const Sizes& replicas : {Sizes{2, 1}, {1, 2}, {1, 2, 1}, {2, 3}, {3, 3, 2}}) {
-            trials.push_back(trial_of(kind, uneven_shape(replicas, 12)));
+            trials.push_back(trial_of(kind, schedule::uneven_shape(replicas, 12)));
         }
     }
     return trials;
@@ -128,9 +129,10 @@ std::vector<Trial> teams_of_ranks() {
             trials.push_back(trial_of_teams(sizes, are_rows_cut));
         }
         Trial woven = trial_of_teams({2, 2}, are_rows_cut);
-        woven.teams = {Team{.ranks = {0, 2}, .stages = {}}, Team{.ranks = {1, 3}, .stages = {}}};
+        woven.teams = {layout::Team{.ranks = {0, 2}, .stages = {}},
+                       layout::Team{.ranks = {1, 3}, .stages = {}}};
         trials.push_back(woven);
-        Trial chunks = trial_of("interleaved", grid_shape(2, 1, 2, 4));
+        Trial chunks = trial_of("interleaved", schedule::grid_shape(2, 1, 2, 4));
         chunks.teams = teams_of_sizes({3, 1});
         chunks.are_rows_cut = are_rows_cut;
         trials.push_back(chunks);
@@ -139,15 +141,15 @@ std::vector<Trial> teams_of_ranks() {
 }
 
 std::vector<Trial> empty_and_large() {
-    Trial some_empty = trial_of("1f1b", grid_shape(2, 1, 1, 5));
+    Trial some_empty = trial_of("1f1b", schedule::grid_shape(2, 1, 1, 5));
     some_empty.rows = {0, 2, 0, 1, 0};
-    Trial all_empty = trial_of("gpipe", grid_shape(2, 1, 1, 3));
+    Trial all_empty = trial_of("gpipe", schedule::grid_shape(2, 1, 1, 3));
     all_empty.rows = {0, 0, 0};
-    Trial empty_replica = trial_of("1f1b", uneven_shape({2, 1}, 4));
+    Trial empty_replica = trial_of("1f1b", schedule::uneven_shape({2, 1}, 4));
     empty_replica.rows = {3, 0, 2, 0};
     std::vector<Trial> trials{some_empty, all_empty, empty_replica};
     for (const char* const kind : {"inter-layer", "gpipe", "1f1b"}) {
-        Trial large = trial_of(kind, grid_shape(3, 1, 1, 4));
+        Trial large = trial_of(kind, schedule::grid_shape(3, 1, 1, 4));
         large.width = 20'000;
         trials.push_back(large);
     }
@@ -155,12 +157,12 @@ std::vector<Trial> empty_and_large() {
 }
 
 std::vector<Trial> divided_backward() {
-    std::vector<Trial> trials{trial_of("1f1b", grid_shape(2, 1, 1, 5)),
-                              trial_of("gpipe", grid_shape(3, 1, 1, 4)),
-                              trial_of("interleaved", grid_shape(2, 1, 2, 4)),
-                              trial_of("1f1b", uneven_shape({3, 3, 2}, 12)), trial_of_teams({1, 2}, true)};
+    std::vector<Trial> trials{
+        trial_of("1f1b", schedule::grid_shape(2, 1, 1, 5)), trial_of("gpipe", schedule::grid_shape(3, 1, 1, 4)),
+        trial_of("interleaved", schedule::grid_shape(2, 1, 2, 4)),
+        trial_of("1f1b", schedule::uneven_shape({3, 3, 2}, 12)), trial_of_teams({1, 2}, true)};
     for (Trial& trial : trials) trial.halves_backward = true;
     return trials;
 }
 
-}  // namespace trireme
+}  // namespace trireme::pipeline

@@ -7,12 +7,12 @@
 #include "trireme/schedule/check.hpp"
 #include "trireme/schedule/lower.hpp"
 
-namespace trireme {
+namespace trireme::pipeline {
 namespace {
 
 constexpr int steps = 4;
 
-Trial validated_trial(Schedule schedule, const PipelineShape& shape) {
+Trial validated_trial(schedule::Schedule schedule, const schedule::PipelineShape& shape) {
     Trial trial{.schedule = schedule,
                 .shape = with_updates_of(schedule, shape),
                 .teams = teams_of_sizes(std::vector<int>(static_cast<std::size_t>(shape.teams), 1))};
@@ -24,15 +24,17 @@ Trial validated_trial(Schedule schedule, const PipelineShape& shape) {
 
 std::vector<Trial> validated() {
     std::vector<Trial> trials;
-    for (const Schedule& kind : {schedule_named("zb-h1"), schedule_named("zb-h2")}) {
-        for (const int pipe : {2, 3, 4, 8}) trials.push_back(validated_trial(kind, grid_shape(pipe, 1, 1, 7)));
-        trials.push_back(validated_trial(kind, grid_shape(4, 1, 1, 2)));
-        trials.push_back(validated_trial(kind, grid_shape(2, 2, 1, 3)));
-        trials.push_back(validated_trial(kind, grid_shape(4, 2, 1, 5)));
+    for (const schedule::Schedule& kind :
+         {schedule::schedule_named("zb-h1"), schedule::schedule_named("zb-h2")}) {
+        for (const int pipe : {2, 3, 4, 8})
+            trials.push_back(validated_trial(kind, schedule::grid_shape(pipe, 1, 1, 7)));
+        trials.push_back(validated_trial(kind, schedule::grid_shape(4, 1, 1, 2)));
+        trials.push_back(validated_trial(kind, schedule::grid_shape(2, 2, 1, 3)));
+        trials.push_back(validated_trial(kind, schedule::grid_shape(4, 2, 1, 5)));
     }
     for (const int pipe : {2, 3, 4, 8})
-        trials.push_back(validated_trial(schedule_named("zb-v"), v_shape(pipe, 1, 6)));
-    trials.push_back(validated_trial(schedule_named("zb-v"), v_shape(2, 2, 3)));
+        trials.push_back(validated_trial(schedule::schedule_named("zb-v"), schedule::v_shape(pipe, 1, 6)));
+    trials.push_back(validated_trial(schedule::schedule_named("zb-v"), schedule::v_shape(2, 2, 3)));
     return trials;
 }
 
@@ -40,9 +42,9 @@ std::vector<Trial> validated() {
 TrialPrograms prove_steps(const Trial& trial) {
     TrialPrograms result{trial.shape, {}};
     for (int slots = 1; slots <= 8; ++slots) {
-        PipelineShape one_step = trial.shape;
+        schedule::PipelineShape one_step = trial.shape;
         one_step.slots = slots;
-        const Phases phases = lower_phases(generate_phases(trial.schedule, one_step), one_step);
+        const schedule::Phases phases = lower_phases(generate_phases(trial.schedule, one_step), one_step);
         result.shape = one_step;
         result.shape.steps = steps;
         result.programs = unrolled(phases, one_step, steps);
@@ -60,7 +62,7 @@ TEST(ValidatedUpdates, BringForwardsAgainWhereTheyWereWrong) {
         if (!Bench::is_needed(trial)) continue;
         const TrialPrograms proved = prove_steps(trial);
         Bench bench(trial);
-        const Program& program = proved.programs[static_cast<std::size_t>(bench.team())];
+        const schedule::Program& program = proved.programs[static_cast<std::size_t>(bench.team())];
         for (const bool are_in_vain : {false, true}) {
             Engine engine = bench.engine(proved.shape);
             CountingWorker worker = bench.worker(proved.shape, are_in_vain);
@@ -73,4 +75,4 @@ TEST(ValidatedUpdates, BringForwardsAgainWhereTheyWereWrong) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::pipeline

@@ -5,7 +5,7 @@
 
 #include "comm/mpi/mpi_communicator.hpp"
 
-namespace trireme {
+namespace trireme::run {
 namespace {
 
 // Takes time, in a simulation too, where only some of MPI's calls do.
@@ -15,15 +15,15 @@ void look_for_nothing() {
 }
 
 // A group of two whose other rank neither sends nor receives.
-class GroupWithoutAnswer final : public Communicator {
+class GroupWithoutAnswer final : public comm::Communicator {
 public:
-    explicit GroupWithoutAnswer(Patience patience) : Communicator(patience) {}
+    explicit GroupWithoutAnswer(device::Patience patience) : comm::Communicator(patience) {}
 
     int rank() const override { return 0; }
     int size() const override { return 2; }
     const std::string& name() const override { return name_; }
-    Ticket start_send(ConstTensor, int, Label) override { return 0; }
-    Ticket start_receive(Tensor, int, Label) override { return 0; }
+    Ticket start_send(device::ConstTensor, int, comm::Label) override { return 0; }
+    Ticket start_receive(device::Tensor, int, comm::Label) override { return 0; }
     bool is_done(Ticket) override {
         look_for_nothing();
         return false;
@@ -36,9 +36,9 @@ private:
     std::string name_ = "departure";
 };
 
-Departure departure_with(double patience_seconds) {
-    return Departure(
-        std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, "departure", Patience{patience_seconds}));
+rank::Departure departure_with(double patience_seconds) {
+    return rank::Departure(std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, "departure",
+                                                                   device::Patience{patience_seconds}));
 }
 
 int own_rank() {
@@ -48,23 +48,23 @@ int own_rank() {
 }
 
 TEST(Departure, IsJointOnceEveryRankGivesUp) {
-    Departure departure = departure_with(20);
+    rank::Departure departure = departure_with(20);
 
     EXPECT_TRUE(departure.is_joint());
 }
 
 TEST(Departure, WaitsForARankThatComesLate) {
-    Departure departure = departure_with(20);
+    rank::Departure departure = departure_with(20);
     for (const double begin = MPI_Wtime(); own_rank() == 0 && MPI_Wtime() < begin + 0.2;) look_for_nothing();
 
     EXPECT_TRUE(departure.is_joint());
 }
 
 TEST(Departure, IsNotJointWhereAnotherRankKnowsOfNothing) {
-    Departure departure(std::make_unique<GroupWithoutAnswer>(Patience{.stall_seconds = 0.05}));
+    rank::Departure departure(std::make_unique<GroupWithoutAnswer>(device::Patience{.stall_seconds = 0.05}));
 
     EXPECT_FALSE(departure.is_joint());
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::run

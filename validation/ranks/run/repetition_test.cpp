@@ -9,7 +9,7 @@
 #include "trireme/comm/collectives.hpp"
 #include "trireme/rank/non_finite.hpp"
 
-namespace trireme {
+namespace trireme::run {
 namespace {
 
 using validation::StartedRun;
@@ -23,9 +23,9 @@ protected:
         config_.model.heads = 4;
         config_.model.positions = 12;
         config_.model.dropout = 0.1;
-        config_.precision.device = DeviceKind::cpu;
+        config_.precision.device = config::DeviceKind::cpu;
         config_.schedule.microbatches = 2;
-        config_.run.on_nan = OnNan::stop;
+        config_.run.on_nan = config::OnNan::stop;
     }
 
     // All ranks in a row, at most four stages.
@@ -36,7 +36,7 @@ protected:
         start();
     }
 
-    StepOutcome step(std::size_t number) {
+    records::StepOutcome step(std::size_t number) {
         trainer_->begin_stretch(number, number + 1);
         return trainer_->step().front();
     }
@@ -55,14 +55,14 @@ protected:
 
     // Changes this rank's part of a parameter, if it has any of it.
     void poison(const std::string& name, std::size_t row, double value) {
-        const LocalParameters& held = *trainer_->state_place().parameters;
-        const auto has_name = [&](const ParameterSpec& spec) { return spec.name == name; };
+        const stage::LocalParameters& held = *trainer_->state_place().parameters;
+        const auto has_name = [&](const model::ParameterSpec& spec) { return spec.name == name; };
         if (std::ranges::none_of(held.specs(), has_name)) return;
         held.values()[held.number_of(name)].as<float>()(row, 0) = static_cast<float>(value);
     }
 
     // Finds the origin as `train` does; every rank must report the same.
-    std::string locate(StepOutcome& outcome) {
+    std::string locate(records::StepOutcome& outcome) {
         Divergence divergence(config_.run.on_nan);
         divergence.locate(outcome, setup_->current.plan, *trainer_, *control_, nullptr);
         for (const std::string& said : gather_all(*control_, outcome.non_finite))
@@ -71,7 +71,7 @@ protected:
     }
 
     int rank_of(std::size_t stage, int micro_batch) const {
-        const PipelineShape& shape = setup_->current.plan.training.shape;
+        const schedule::PipelineShape& shape = setup_->current.plan.training.shape;
         const int team = shape.executor_of(static_cast<int>(stage), micro_batch);
         return setup_->current.plan.teams[static_cast<std::size_t>(team)].ranks.front();
     }
@@ -109,7 +109,7 @@ TEST_F(ARepeatedStep, NamesTheRankAndTheLayerOfAParameterThatIsNoNumber) {
         while (setup_->current.plan.layout.stages[stage].layers.end() <= 4)
             ++stage;  // layer 4 is the second block's MLP
 
-        StepOutcome outcome = step(0);
+        records::StepOutcome outcome = step(0);
 
         EXPECT_TRUE(outcome.is_skipped);
         EXPECT_EQ(locate(outcome), cat("first non-finite value: rank ", rank_of(stage, 0), " (stage ", stage,
@@ -126,7 +126,7 @@ TEST_F(ARepeatedStep, NamesTheKernelThatOverflows) {
     poison("transformer.ln_f.bias", 0, 3e38);
     const std::size_t last = setup_->current.plan.layout.stages.size() - 1;
 
-    StepOutcome outcome = step(0);
+    records::StepOutcome outcome = step(0);
 
     const std::string said = locate(outcome);
     EXPECT_EQ(
@@ -141,14 +141,14 @@ TEST_F(ARepeatedStep, NamesTheKernelThatOverflows) {
 TEST_F(ARepeatedStep, NamesTheMicroBatch) {
     config_.schedule.microbatches = 8 / static_cast<std::size_t>(std::max(1, session_.size() / 4));
     lay_out("1f1b");
-    const std::vector<Sample>& samples = setup_->job.samples.train;
-    const auto visits = Sampler(samples.size(), config_.run.seed).visits(0, config_.run.batch);
+    const std::vector<data::Sample>& samples = setup_->job.samples.train;
+    const auto visits = data::Sampler(samples.size(), config_.run.seed).visits(0, config_.run.batch);
     const auto longest = std::ranges::max_element(
-        visits, {}, [&](const SampleVisit& visit) { return samples[visit.sample].length; });
+        visits, {}, [&](const plan::SampleVisit& visit) { return samples[visit.sample].length; });
     const auto micro_batch = static_cast<int>(longest - visits.begin());
     poison("transformer.wpe.weight", samples[longest->sample].length - 1, nan);
 
-    StepOutcome outcome = step(0);
+    records::StepOutcome outcome = step(0);
 
     const std::string said = locate(outcome);
     EXPECT_EQ(said.rfind(cat("first non-finite value: rank ", rank_of(0, micro_batch),
@@ -165,7 +165,7 @@ TEST_F(ARepeatedStep, IsNotMadeWhereParametersHaveChangedSince) {
     lay_out("pipedream");
     poison("transformer.h.0.ln_1.weight", 0, nan);
 
-    StepOutcome outcome = step(0);
+    records::StepOutcome outcome = step(0);
 
     EXPECT_EQ(locate(outcome).rfind("the step cannot be repeated, because schedule pipedream has updated", 0),
               0U)
@@ -173,4 +173,4 @@ TEST_F(ARepeatedStep, IsNotMadeWhereParametersHaveChangedSince) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::run

@@ -16,7 +16,7 @@
 #include "unit/checkpoint/small_model.hpp"
 #include "unit/checkpoint/written.hpp"
 
-namespace trireme {
+namespace trireme::run {
 namespace {
 
 namespace fs = std::filesystem;
@@ -40,7 +40,7 @@ protected:
 
     std::unique_ptr<Saving> saving() const {
         return std::make_unique<Saving>(
-            plan_, std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, "saving", patience_), [] {});
+            plan_, std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, "saving", patience_), [] {});
     }
 
     RunState behind(std::uint64_t updates, const std::string& facts = "") const {
@@ -69,7 +69,7 @@ protected:
     }
 
     void double_all() {
-        for (const ParameterTensors& field : whole_.fields) {
+        for (const model::ParameterTensors& field : whole_.fields) {
             const auto values = field.all().as<float>();
             for (std::size_t e = 0; e < field.all().size(); ++e) values[e] *= 2;
         }
@@ -78,7 +78,7 @@ protected:
     // Times the factor.
     void expect_all(const fs::path& path, float factor) const {
         const WholeState first(whole_.specs, 2), found(whole_.specs, 2);
-        const StoredModel stored = StoredModel::open(path);
+        const checkpoint::StoredModel stored = checkpoint::StoredModel::open(path);
         stored.read(found.views(), 1);
         for (std::size_t f = 0; f < found.fields.size(); ++f) {
             const auto expected = first.fields[f].all().as<float>();
@@ -88,12 +88,12 @@ protected:
         }
     }
 
-    Patience patience_{.stall_seconds = 20};
-    MpiCommunicator control_{MPI_COMM_WORLD, "control", patience_};
+    device::Patience patience_{.stall_seconds = 20};
+    comm::MpiCommunicator control_{MPI_COMM_WORLD, "control", patience_};
     validation::ScratchFolder scratch_;
     fs::path folder_;
-    ModelConfig config_ = small_config();
-    WholeState whole_{specs_of(config_), 2};
+    model::ModelConfig config_ = checkpoint::small_config();
+    WholeState whole_{checkpoint::specs_of(config_), 2};
     SavingPlan plan_;
 };
 
@@ -109,10 +109,10 @@ TEST_F(RanksSave, WhatWasThereWhenItBegan) {
 
     expect_all(folder_ / "step-2", 1);
     expect_all(folder_, 2);
-    EXPECT_EQ(StoredModel::open(folder_).state()->run, R"({"a":2})");
-    const std::vector<SaveOutcome> outcomes = saves->take_outcomes();
+    EXPECT_EQ(checkpoint::StoredModel::open(folder_).state()->run, R"({"a":2})");
+    const std::vector<records::SaveOutcome> outcomes = saves->take_outcomes();
     ASSERT_EQ(outcomes.size(), control_.rank() == 0 ? 2U : 0U);
-    for (const SaveOutcome& outcome : outcomes) EXPECT_EQ(outcome.complaint, "");
+    for (const records::SaveOutcome& outcome : outcomes) EXPECT_EQ(outcome.complaint, "");
 }
 
 TEST_F(RanksSave, OnlyTheNewest) {
@@ -122,7 +122,7 @@ TEST_F(RanksSave, OnlyTheNewest) {
     for (const std::uint64_t step : {2, 4, 6}) saves->begin(step, behind(step), step == 6);
     finish(*saves);
 
-    EXPECT_EQ(names_in(folder_), (std::vector<std::string>{"latest", "step-6"}));
+    EXPECT_EQ(archive::names_in(folder_), (std::vector<std::string>{"latest", "step-6"}));
 }
 
 // Nobody looks between the two whether the first is done.
@@ -173,7 +173,7 @@ TEST_F(RanksSave, AtOnceWhatCouldNotBeSavedBefore) {
 
     saves->save_at_once(4, behind(4));
 
-    EXPECT_EQ(StoredModel::open(folder_).step(), 4U);
+    EXPECT_EQ(checkpoint::StoredModel::open(folder_).step(), 4U);
     barrier(control_);
 }
 
@@ -182,12 +182,12 @@ TEST_F(RanksSave, AlsoWhereRanksAnswerForOtherParts) {
     const auto saves = saving();
     saves->begin(2, behind(2), true);
     finish(*saves);
-    std::vector<CheckpointPart> parts = plan_.state.parts;
+    std::vector<checkpoint::CheckpointPart> parts = plan_.state.parts;
     std::vector<std::uint64_t> numbers;
-    for (const CheckpointPart& part : parts) numbers.push_back(part.number);
+    for (const checkpoint::CheckpointPart& part : parts) numbers.push_back(part.number);
     std::ranges::rotate(numbers, numbers.begin() + 1);
     for (std::size_t p = 0; p < parts.size(); ++p) parts[p].number = numbers[p];
-    std::ranges::sort(parts, {}, &CheckpointPart::number);
+    std::ranges::sort(parts, {}, &checkpoint::CheckpointPart::number);
     double_all();
 
     saves->change_parts(parts);
@@ -212,7 +212,7 @@ TEST_F(RanksSave, NothingWhereOneOfThemCannot) {
     });
 
     if (control_.rank() == 0) {
-        const std::vector<SaveOutcome> outcomes = saves->take_outcomes();
+        const std::vector<records::SaveOutcome> outcomes = saves->take_outcomes();
         ASSERT_EQ(outcomes.size(), 2U);
         EXPECT_EQ(outcomes[0].complaint, "");
         EXPECT_TRUE(validation::says(outcomes[1].complaint, "step-4 cannot be written: Not a directory"));
@@ -220,8 +220,8 @@ TEST_F(RanksSave, NothingWhereOneOfThemCannot) {
     expect_all(folder_, 1);
     saves->begin(6, behind(6), true);
     finish(*saves);
-    EXPECT_EQ(StoredModel::open(folder_).step(), 6U);
+    EXPECT_EQ(checkpoint::StoredModel::open(folder_).step(), 6U);
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::run

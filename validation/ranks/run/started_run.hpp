@@ -29,7 +29,7 @@ protected:
 
     // As the configuration is now.
     void start() {
-        setup_.emplace(set_up(config_, session_.size()));
+        setup_.emplace(setup::set_up(config_, session_.size()));
         start_again();
     }
 
@@ -40,7 +40,7 @@ protected:
         trainer_->fill({});
     }
 
-    RunningPlan running() {
+    adapt::RunningPlan running() {
         return {.job = setup_->job,
                 .current = setup_->current,
                 .session = session_,
@@ -55,15 +55,15 @@ protected:
     static constexpr double stall_seconds = 60;
     int arguments_ = 0;
     char** words_ = nullptr;
-    Session session_{arguments_, words_};
-    Watchdog watchdog_{session_, stall_seconds};
-    std::unique_ptr<Communicator> control_ = session_.all_ranks("control", watchdog_.patience());
-    std::unique_ptr<Communicator> mover_ = session_.all_ranks("mover", watchdog_.patience());
-    std::unique_ptr<NodeMemory> twin_;  // none but where a test makes one
+    comm::Session session_{arguments_, words_};
+    rank::Watchdog watchdog_{session_, stall_seconds};
+    std::unique_ptr<comm::Communicator> control_ = session_.all_ranks("control", watchdog_.patience());
+    std::unique_ptr<comm::Communicator> mover_ = session_.all_ranks("mover", watchdog_.patience());
+    std::unique_ptr<comm::NodeMemory> twin_;  // none but where a test makes one
     ScratchFolder folder_;
-    RunConfig config_;
-    std::optional<trireme::Setup> setup_;
-    std::optional<RankTrainer> trainer_;
+    config::RunConfig config_;
+    std::optional<trireme::setup::Setup> setup_;
+    std::optional<rank::RankTrainer> trainer_;
 };
 
 }  // namespace trireme::validation

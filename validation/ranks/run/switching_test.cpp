@@ -9,7 +9,7 @@
 #include "ranks/mover/random_layouts.hpp"
 #include "ranks/run/started_run.hpp"
 
-namespace trireme {
+namespace trireme::run {
 namespace {
 
 using validation::random_layout;
@@ -28,29 +28,31 @@ protected:
         config_.model.width = 64;
         config_.model.heads = 4;
         config_.model.positions = 10;
-        config_.precision.device = DeviceKind::reference;
-        twin_ = make_twin(MoveWay::twins, session_, watchdog_.patience());
+        config_.precision.device = config::DeviceKind::reference;
+        twin_ = adapt::make_twin(config::MoveWay::twins, session_, watchdog_.patience());
         start();
     }
 
-    StepOutcome step() {
+    records::StepOutcome step() {
         trainer_->begin_stretch(steps_, steps_ + 1);
         ++steps_;
         return trainer_->step().front();
     }
 
-    PlanChange change_to(std::uint64_t layout) {
+    records::PlanChange change_to(std::uint64_t layout) {
         const LayoutBounds bounds{.ranks = static_cast<std::size_t>(session_.size()),
                                   .layers = 7,
                                   .most_shares = 4,
                                   .most_replicas = 3};
-        const Decision decision{.step = steps_, .layout = random_layout(layout, bounds), .micro_batches = 2};
-        PlanTransition transition = plan_transition(setup_->job, setup_->current, session_.nodes(), decision);
+        const plan::Decision decision{
+            .step = steps_, .layout = random_layout(layout, bounds), .micro_batches = 2};
+        adapt::PlanTransition transition =
+            adapt::plan_transition(setup_->job, setup_->current, session_.nodes(), decision);
         return switch_to(transition, running());
     }
 
     using LayoutBounds = validation::LayoutBounds;
-    static constexpr std::array ways_{MoveWay::stop, MoveWay::overlap, MoveWay::twins};
+    static constexpr std::array ways_{config::MoveWay::stop, config::MoveWay::overlap, config::MoveWay::twins};
 
     std::size_t steps_ = 0;
 };
@@ -65,7 +67,7 @@ TEST_F(ARunOfManyPlans, KeepsNoGroupsAndNoMemoryOfThoseThatAreOver) {
             change_to(layout);
         }
         step();
-        handles.push_back(live_handles());
+        handles.push_back(comm::live_handles());
         mapped.push_back(mapped_bytes());
     }
 
@@ -80,7 +82,7 @@ TEST_F(ARunOfManyPlans, TrainsOnWhereItWas) {
     std::vector<double> staying;
     for (int number = 0; number < 24; ++number) staying.push_back(step().loss);
 
-    for (const MoveWay way : ways_) {
+    for (const config::MoveWay way : ways_) {
         steps_ = 0;
         setup_->job.config.policy.move = way;
         start_again();
@@ -92,4 +94,4 @@ TEST_F(ARunOfManyPlans, TrainsOnWhereItWas) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::run

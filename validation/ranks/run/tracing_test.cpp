@@ -11,43 +11,44 @@
 #include "scratch_folder.hpp"
 #include "trireme/comm/collectives.hpp"
 
-namespace trireme {
+namespace trireme::run {
 namespace {
 
 using nlohmann::json;
 
 class TracingOfRanks : public ::testing::Test {
 protected:
-    MpiCommunicator control_{MPI_COMM_WORLD, "control", {.stall_seconds = 20}};
+    comm::MpiCommunicator control_{MPI_COMM_WORLD, "control", {.stall_seconds = 20}};
     validation::ScratchFolder folder_;
 };
 
 // Ranks of one machine have one clock: what is found is within what the reading can be wrong by.
 TEST_F(TracingOfRanks, ReadsClocksAsWellAsMessagesAllow) {
-    const ClockReading reading = read_clock(control_);
+    const rank::ClockReading reading = rank::read_clock(control_);
 
     EXPECT_LE(std::abs(reading.ahead), reading.round_trip / 2);
-    EXPECT_EQ(reading.round_trip > 0, control_.rank() > 0 && !time_is_simulated());
-    EXPECT_LE(reading.at, now_seconds());
+    EXPECT_EQ(reading.round_trip > 0, control_.rank() > 0 && !device::time_is_simulated());
+    EXPECT_LE(reading.at, device::now_seconds());
 }
 
 TEST_F(TracingOfRanks, FindsHowFarAClockIsAhead) {
-    if (time_is_simulated()) GTEST_SKIP() << "all ranks have one clock";
+    if (device::time_is_simulated()) GTEST_SKIP() << "all ranks have one clock";
     const double ahead = 1000.0 * control_.rank();
 
-    const ClockReading reading = read_clock(control_, [&] { return now_seconds() + ahead; });
+    const rank::ClockReading reading =
+        rank::read_clock(control_, [&] { return device::now_seconds() + ahead; });
 
     EXPECT_LE(std::abs(reading.ahead - ahead), reading.round_trip / 2 + 1e-9);
 }
 
 // Each with events of its own number, in an order that messages force upon them.
 TEST_F(TracingOfRanks, WritesTheEventsOfAll) {
-    Tracing tracing({1, 1}, control_);
+    rank::Tracing tracing({1, 1}, control_);
     tracing.begin_step(1, 0);
     for (int turn = 0; turn < control_.size(); ++turn) {
         if (turn == control_.rank()) {
             for (int event = 0; event <= turn; ++event)
-                const TraceSpan span(tracing.trace(), TraceLane::compute, "turn");
+                const device::TraceSpan span(tracing.trace(), device::TraceLane::compute, "turn");
         }
         barrier(control_);
     }
@@ -81,4 +82,4 @@ TEST_F(TracingOfRanks, WritesTheEventsOfAll) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::run

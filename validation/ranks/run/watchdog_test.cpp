@@ -14,7 +14,7 @@
 #include "ranks/comm/view_of.hpp"
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::run {
 namespace {
 
 using validation::message_of;
@@ -23,28 +23,29 @@ using validation::says;
 class AWatchdog : public ::testing::Test {
 protected:
     // One that hears soon enough of every rank that runs.
-    static constexpr WatchdogSeconds patient{.stall = 0.2, .answer = 20, .turn = 20, .end_of_job = 0.1};
+    static constexpr rank::WatchdogSeconds patient{.stall = 0.2, .answer = 20, .turn = 20, .end_of_job = 0.1};
 
     void SetUp() override {
-        if (time_is_simulated()) GTEST_SKIP() << "the simulator finds by itself that nobody can go on";
+        if (device::time_is_simulated()) GTEST_SKIP() << "the simulator finds by itself that nobody can go on";
     }
 
-    void begin(const WatchdogSeconds& seconds) {
-        watchdog_.emplace(std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, "watchdog", Patience{20}), "ark",
-                          seconds);
+    void begin(const rank::WatchdogSeconds& seconds) {
+        watchdog_.emplace(
+            std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, "watchdog", device::Patience{20}), "ark",
+            seconds);
         watchdog_->ask([] { return "stands at the bow"; });
-        group_ = std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, "test", watchdog_->patience());
+        group_ = std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, "test", watchdog_->patience());
     }
 
     int last() const { return group_->size() - 1; }
     bool is_last() const { return group_->rank() == last(); }
 
-    void wait_for(int peer) { group_->wait(std::array{group_->start_receive(view_of(got_), peer)}); }
+    void wait_for(int peer) { group_->wait(std::array{group_->start_receive(comm::view_of(got_), peer)}); }
 
     std::string line_of(int rank) const { return cat("\n  rank ", rank, " (ark) "); }
 
-    std::optional<Watchdog> watchdog_;
-    std::unique_ptr<Communicator> group_;
+    std::optional<rank::Watchdog> watchdog_;
+    std::unique_ptr<comm::Communicator> group_;
     std::vector<double> got_ = std::vector<double>(1);
 };
 
@@ -54,11 +55,11 @@ TEST_F(AWatchdog, WaitsForARankThatIsSlow) {
     std::vector<double> value{7};
 
     if (is_last()) {
-        for (const double end = now_seconds() + 1; now_seconds() < end; group_->progress()) {
+        for (const double end = device::now_seconds() + 1; device::now_seconds() < end; group_->progress()) {
             std::this_thread::sleep_for(std::chrono::milliseconds(10));
         }
         for (int peer = 0; peer < last(); ++peer)
-            group_->wait(std::array{group_->start_send(view_of(value), peer)});
+            group_->wait(std::array{group_->start_send(comm::view_of(value), peer)});
     } else {
         wait_for(last());
         EXPECT_EQ(got_[0], 7);
@@ -92,4 +93,4 @@ TEST_F(AWatchdog, EndsAJobInWhichOneDoesNotAnswer) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::run

@@ -11,7 +11,7 @@
 #include "ranks/stage/model_part.hpp"
 #include "trireme/comm/collectives.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 namespace {
 
 using validation::Element;
@@ -25,7 +25,7 @@ using validation::whole_number;
 struct Trial {
     const char* name;
     Holdings (*holdings)(std::size_t ranks);
-    DType dtype;
+    device::DType dtype;
 };
 
 class GradientExchangeOf : public ::testing::TestWithParam<Trial> {
@@ -66,12 +66,13 @@ TEST_P(GradientExchangeOf, GivesEveryHolderTheOwnersValues) {
 }
 
 TEST_P(GradientExchangeOf, CountsEveryElementOnceInTheNormOfOwnShards) {
-    Stream stream{ReferenceStream{}};
-    Arena scratch("scratch", 1 << 16, Place::memory);
-    MpiCommunicator all(MPI_COMM_WORLD, "all", patience);
+    device::Stream stream{device::ReferenceStream{}};
+    device::Arena scratch("scratch", 1 << 16, device::Place::memory);
+    comm::MpiCommunicator all(MPI_COMM_WORLD, "all", patience);
     part_.sum(whole_number);
 
-    const std::array own{sum_of_squares(stream, part_.gradients(), part_.exchange().own_shards(), scratch)};
+    const std::array own{
+        optim::sum_of_squares(stream, part_.gradients(), part_.exchange().own_shards(), scratch)};
     const std::vector<double> sums = gather_all(all, own);
 
     EXPECT_EQ(std::accumulate(sums.begin(), sums.end(), 0.0), part_.sum_of_squares_of_all(whole_number));
@@ -79,7 +80,7 @@ TEST_P(GradientExchangeOf, CountsEveryElementOnceInTheNormOfOwnShards) {
 
 std::vector<Trial> in_both_precisions() {
     std::vector<Trial> trials;
-    for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         trials.push_back({"HeldByAll", validation::held_by_all, dtype});
         trials.push_back({"WholeBesideHalves", validation::whole_beside_halves, dtype});
         trials.push_back({"TiedOnUnlikeRanks", validation::tied_on_unlike_ranks, dtype});
@@ -99,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, GradientExchangeOf, ::testing::ValuesIn(in_bot
 // Every rank completes first what it shares with the next one, far more than fits in flight, so that each waits
 // for one that has begun with something else.
 TEST(GradientExchange, DoesNotStallWhereRanksBeginWithUnlikeBuckets) {
-    ModelPart part(validation::ring_of_neighbours(Job().ranks()), DType::f32);
+    ModelPart part(validation::ring_of_neighbours(Job().ranks()), device::DType::f32);
     const std::string first = cat("common ", part.job().rank, " ");
     std::vector<std::size_t> order(part.specs().size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -112,8 +113,8 @@ TEST(GradientExchange, DoesNotStallWhereRanksBeginWithUnlikeBuckets) {
 }
 
 TEST(GradientExchange, GoesOnWhileItIsAdvanced) {
-    ModelPart part(validation::held_by_all(Job().ranks()), DType::f64);
-    MpiCommunicator all(MPI_COMM_WORLD, "all", patience);
+    ModelPart part(validation::held_by_all(Job().ranks()), device::DType::f64);
+    comm::MpiCommunicator all(MPI_COMM_WORLD, "all", patience);
     part.exchange().begin();
     for (std::size_t parameter = part.specs().size(); parameter-- > 0;) {
         for (int i = 0; i < 50 * part.job().rank; ++i) part.exchange().advance();
@@ -131,8 +132,8 @@ TEST(GradientExchange, GoesOnWhileItIsAdvanced) {
 TEST(GradientExchange, SumsLargePiecesWithoutCopyingThem) {
     const std::size_t ranks = Job().ranks();
     Holdings holdings;
-    holdings.specs.assign(ranks, {matrix_spec("large", 600, 100, 1)});
-    ModelPart part(holdings, DType::f64, {.large = 10'000, .largest = 30'000});
+    holdings.specs.assign(ranks, {model::matrix_spec("large", 600, 100, 1)});
+    ModelPart part(holdings, device::DType::f64, {.large = 10'000, .largest = 30'000});
 
     part.sum(fraction);
     part.exchange().share_gradients();
@@ -146,17 +147,17 @@ TEST(GradientExchange, SumsLargePiecesWithoutCopyingThem) {
 TEST(GradientExchange, NeedsNothingWhereEveryRankHoldsItsOwn) {
     Holdings holdings;
     for (int rank = 0; rank < Job().size; ++rank) {
-        holdings.specs.push_back({matrix_spec(cat("layer ", rank), 4, 4, 1)});
+        holdings.specs.push_back({model::matrix_spec(cat("layer ", rank), 4, 4, 1)});
     }
-    ModelPart part(holdings, DType::f32);
+    ModelPart part(holdings, device::DType::f32);
 
     part.sum(whole_number);
 
     EXPECT_EQ(part.exchange().bytes(), 0);
-    EXPECT_EQ(part.exchange().own_shards(), whole_parameters(part.specs()));
+    EXPECT_EQ(part.exchange().own_shards(), optim::whole_parameters(part.specs()));
     part.expect_everywhere(part.gradients(),
                            [&](const Element& element) { return whole_number(part.job().rank, element); });
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -8,29 +8,29 @@
 namespace trireme::validation {
 namespace {
 
-ParameterSpec matrix(std::string name, std::size_t rows, std::size_t columns) {
-    return matrix_spec(std::move(name), rows, columns, 1);
+model::ParameterSpec matrix(std::string name, std::size_t rows, std::size_t columns) {
+    return model::matrix_spec(std::move(name), rows, columns, 1);
 }
 
-ParameterSpec vector(std::string name, std::size_t size) {
-    return vector_spec(std::move(name), size, Init::zeros);
+model::ParameterSpec vector(std::string name, std::size_t size) {
+    return vector_spec(std::move(name), size, model::Init::zeros);
 }
 
-ParameterSpec columns_of(const ParameterSpec& whole, std::vector<Range> columns) {
-    return part_of(whole, all_channels(whole.all_rows), {whole.all_columns, std::move(columns)});
+model::ParameterSpec columns_of(const model::ParameterSpec& whole, std::vector<layout::Range> columns) {
+    return part_of(whole, model::all_channels(whole.all_rows), {whole.all_columns, std::move(columns)});
 }
 
-ParameterSpec rows_of(const ParameterSpec& whole, Range rows) {
-    return part_of(whole, {whole.all_rows, {rows}}, all_channels(whole.all_columns));
+model::ParameterSpec rows_of(const model::ParameterSpec& whole, layout::Range rows) {
+    return part_of(whole, {whole.all_rows, {rows}}, model::all_channels(whole.all_columns));
 }
 
 // Queries, keys and values of some of `width` channels.
-ParameterSpec fused(std::size_t rows, std::size_t width, Range own) {
+model::ParameterSpec fused(std::size_t rows, std::size_t width, layout::Range own) {
     return columns_of(matrix("fused", rows, 3 * width),
                       {own, {width + own.begin, own.count}, {2 * width + own.begin, own.count}});
 }
 
-Holdings nothing(std::size_t ranks) { return {.specs = std::vector<std::vector<ParameterSpec>>(ranks)}; }
+Holdings nothing(std::size_t ranks) { return {.specs = std::vector<std::vector<model::ParameterSpec>>(ranks)}; }
 
 std::uint64_t mixed(int rank, const Element& element) {
     const RandomKey key = RandomKey{5}.then(element.tensor).then(static_cast<std::uint64_t>(rank));
@@ -49,19 +49,19 @@ Holdings held_by_all(std::size_t ranks) {
 }
 
 Holdings whole_beside_halves(std::size_t ranks) {
-    const ParameterSpec whole = matrix("matrix", 10, 6);
+    const model::ParameterSpec whole = matrix("matrix", 10, 6);
     Holdings unlike = nothing(ranks);
     unlike.specs[0] = {vector("gain", 7), whole};
     for (std::size_t rank = 1; rank < ranks; ++rank) {
-        const Range half = rank % 2 == 1 ? Range{0, 3} : Range{3, 3};
+        const layout::Range half = rank % 2 == 1 ? layout::Range{0, 3} : layout::Range{3, 3};
         unlike.specs[rank] = {vector("gain", 7), columns_of(whole, {half})};
     }
     return unlike;
 }
 
 Holdings tied_on_unlike_ranks(std::size_t ranks) {
-    const ParameterSpec table = matrix("table", 30, 4);
-    const std::vector<Range> parts = cut_evenly(30, ranks - 1);
+    const model::ParameterSpec table = matrix("table", 30, 4);
+    const std::vector<layout::Range> parts = layout::cut_evenly(30, ranks - 1);
     Holdings tied = nothing(ranks);
     tied.specs[0] = {table, matrix("first", 4, 4)};
     for (std::size_t rank = 1; rank < ranks; ++rank) {
@@ -74,7 +74,7 @@ Holdings held_twice(std::size_t ranks) {
     const std::size_t pairs = (ranks + 1) / 2;
     Holdings twice = nothing(ranks);
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-        const Range keys{2 * (rank / 2), 2};
+        const layout::Range keys{2 * (rank / 2), 2};
         twice.specs[rank] = {columns_of(matrix("keys", 8, 2 * pairs), {keys}),
                              columns_of(matrix("queries", 8, 3 * ranks), {{3 * rank, 3}})};
     }
@@ -83,7 +83,7 @@ Holdings held_twice(std::size_t ranks) {
 
 Holdings fused_parts(std::size_t ranks) {
     const std::size_t width = 2 * (ranks - 1) + 1;  // so that shares are uneven
-    const std::vector<Range> parts = cut_evenly(width, ranks - 1);
+    const std::vector<layout::Range> parts = layout::cut_evenly(width, ranks - 1);
     Holdings unlike = nothing(ranks);
     unlike.specs[0] = {fused(7, width, {0, width})};
     for (std::size_t rank = 1; rank < ranks; ++rank) unlike.specs[rank] = {fused(7, width, parts[rank - 1])};
@@ -100,7 +100,7 @@ Holdings ring_of_neighbours(std::size_t ranks) {
     Holdings ring = nothing(ranks);
     for (std::size_t i = 0; i < 12; ++i) {
         for (std::size_t rank = 0; rank < ranks; ++rank) {
-            const ParameterSpec common = matrix(cat("common ", rank, " ", i), 8, 4);
+            const model::ParameterSpec common = matrix(cat("common ", rank, " ", i), 8, 4);
             ring.specs[rank].push_back(common);
             ring.specs[(rank + 1) % ranks].push_back(common);
         }
@@ -108,28 +108,28 @@ Holdings ring_of_neighbours(std::size_t ranks) {
     return ring;
 }
 
-GradientPlan plan_of(const Holdings& holdings, const BucketRules& rules) {
-    GradientPlan plan;
+stage::GradientPlan plan_of(const Holdings& holdings, const layout::BucketRules& rules) {
+    stage::GradientPlan plan;
     std::map<std::string, std::size_t> numbers;
     for (std::size_t rank = 0; rank < holdings.specs.size(); ++rank) {
-        for (const ParameterSpec& spec : holdings.specs[rank]) {
+        for (const model::ParameterSpec& spec : holdings.specs[rank]) {
             const auto [place, is_new] = numbers.emplace(spec.name, plan.tensors.size());
             if (is_new) {
                 plan.tensors.push_back({spec.name, spec.all_rows, spec.all_columns, place->second, {}});
             }
-            for (const Placement& placement : spec.placements) {
+            for (const layout::Placement& placement : spec.placements) {
                 plan.tensors[place->second].slices.push_back({static_cast<int>(rank), placement.box});
             }
         }
     }
-    plan.pieces = cut_in_pieces(plan.tensors);
+    plan.pieces = layout::cut_in_pieces(plan.tensors);
     plan.buckets = fill_buckets(plan.tensors, plan.pieces, rules);
     return plan;
 }
 
-void for_each_element(const ParameterSpec& spec,
+void for_each_element(const model::ParameterSpec& spec,
                       const std::function<void(const Element&, std::size_t, std::size_t)>& use) {
-    for (const Placement& placement : spec.placements) {
+    for (const layout::Placement& placement : spec.placements) {
         const auto& [rows, columns] = placement.box;
         for (std::size_t r = 0; r < rows.count; ++r) {
             for (std::size_t c = 0; c < columns.count; ++c) {
@@ -140,12 +140,12 @@ void for_each_element(const ParameterSpec& spec,
 }
 
 std::vector<int> holders_of(const Holdings& holdings, const Element& element) {
-    const Box one{{element.row, 1}, {element.column, 1}};
+    const layout::Box one{{element.row, 1}, {element.column, 1}};
     std::vector<int> holders;
     for (std::size_t rank = 0; rank < holdings.specs.size(); ++rank) {
-        for (const ParameterSpec& spec : holdings.specs[rank]) {
+        for (const model::ParameterSpec& spec : holdings.specs[rank]) {
             if (spec.name != element.tensor) continue;
-            for (const Placement& placement : spec.placements) {
+            for (const layout::Placement& placement : spec.placements) {
                 if (!intersection(placement.box, one).is_empty()) holders.push_back(static_cast<int>(rank));
             }
         }

@@ -11,7 +11,7 @@ namespace trireme::validation {
 
 // What each rank of the job holds.
 struct Holdings {
-    std::vector<std::vector<ParameterSpec>> specs;  // of each rank
+    std::vector<std::vector<model::ParameterSpec>> specs;  // of each rank
 };
 
 // For a job of so many ranks, at least two.
@@ -24,7 +24,7 @@ Holdings nothing_on_the_last(std::size_t ranks);
 Holdings ring_of_neighbours(std::size_t ranks);  // each rank has much in common with two others
 
 // Tensors in the order in which a rank first holds them, which is that of a forward pass.
-GradientPlan plan_of(const Holdings& holdings, const BucketRules& rules);
+stage::GradientPlan plan_of(const Holdings& holdings, const layout::BucketRules& rules);
 
 struct Element {
     const std::string& tensor;
@@ -33,7 +33,7 @@ struct Element {
 };
 
 // Calls use(element, row, column) for all elements that a rank holds of a parameter, with where it has them.
-void for_each_element(const ParameterSpec& spec,
+void for_each_element(const model::ParameterSpec& spec,
                       const std::function<void(const Element&, std::size_t, std::size_t)>& use);
 
 // The ranks that hold an element, ascending.

@@ -14,22 +14,23 @@ namespace {
 constexpr double unset = -1000;
 
 // A group of its own for each set of holders that this rank is in, made in the order of the buckets.
-DataGroups groups_of(const std::vector<Bucket>& buckets, int rank) {
-    DataGroups groups;
-    for (const Bucket& bucket : buckets) {
+stage::DataGroups groups_of(const std::vector<layout::Bucket>& buckets, int rank) {
+    stage::DataGroups groups;
+    for (const layout::Bucket& bucket : buckets) {
         const auto& holders = bucket.holders;
         const bool is_in = std::ranges::find(holders, rank) != holders.end();
         if (holders.size() == 1 || !is_in || groups.contains(holders)) continue;
-        groups[holders] = std::make_unique<MpiCommunicator>(MPI_COMM_WORLD, holders, "data", patience);
+        groups[holders] = std::make_unique<comm::MpiCommunicator>(MPI_COMM_WORLD, holders, "data", patience);
     }
     return groups;
 }
 
-double number_at(const Tensor& tensor, std::size_t row, std::size_t column) {
-    return tensor.dtype == DType::f64 ? tensor.as<double>()(row, column) : tensor.as<float>()(row, column);
+double number_at(const device::Tensor& tensor, std::size_t row, std::size_t column) {
+    return tensor.dtype == device::DType::f64 ? tensor.as<double>()(row, column)
+                                              : tensor.as<float>()(row, column);
 }
 
-void set_number_at(const Tensor& tensor, std::size_t row, std::size_t column, double number) {
+void set_number_at(const device::Tensor& tensor, std::size_t row, std::size_t column, double number) {
     visit_float(tensor.dtype, [&](auto zero) {
         using T = decltype(zero);
         tensor.as<T>()(row, column) = static_cast<T>(number);
@@ -43,15 +44,15 @@ Job::Job() {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
 }
 
-ModelPart::ModelPart(Holdings holdings, DType dtype, const BucketRules& rules)
+ModelPart::ModelPart(Holdings holdings, device::DType dtype, const layout::BucketRules& rules)
     : holdings_(std::move(holdings)),
       specs_(holdings_.specs[static_cast<std::size_t>(job_.rank)]),
       dtype_(dtype),
       plan_(plan_of(holdings_, rules)),
       groups_(groups_of(plan_.buckets, job_.rank)),
-      values_(specs_, dtype, Place::memory),
-      gradients_(specs_, dtype, Place::memory),
-      exchange_(plan_, job_.rank, specs_, values_, gradients_, groups_, Place::memory) {}
+      values_(specs_, dtype, device::Place::memory),
+      gradients_(specs_, dtype, device::Place::memory),
+      exchange_(plan_, job_.rank, specs_, values_, gradients_, groups_, device::Place::memory) {}
 
 void ModelPart::sum(NumberOfRank number, const std::vector<std::size_t>& order) {
     fill(gradients_, [](const Element&) { return unset; });
@@ -73,7 +74,7 @@ void ModelPart::sum(NumberOfRank number) {
     sum(number, order);
 }
 
-void ModelPart::fill(const ParameterTensors& tensors, const NumberOf& number) const {
+void ModelPart::fill(const model::ParameterTensors& tensors, const NumberOf& number) const {
     for (std::size_t i = 0; i < specs_.size(); ++i) {
         for_each_element(specs_[i], [&](const Element& element, std::size_t r, std::size_t c) {
             set_number_at(tensors[i], r, c, number(element));
@@ -87,7 +88,7 @@ void ModelPart::fill_gradient(std::size_t parameter, NumberOfRank number) const 
     });
 }
 
-void ModelPart::spoil_what_others_own(const ParameterTensors& tensors) const {
+void ModelPart::spoil_what_others_own(const model::ParameterTensors& tensors) const {
     const std::vector<std::vector<bool>> is_own = own_elements();
     for (std::size_t i = 0; i < specs_.size(); ++i) {
         for_each_element(specs_[i], [&](const Element&, std::size_t r, std::size_t c) {
@@ -96,17 +97,17 @@ void ModelPart::spoil_what_others_own(const ParameterTensors& tensors) const {
     }
 }
 
-void ModelPart::expect_everywhere(const ParameterTensors& tensors, const NumberOf& expected) const {
+void ModelPart::expect_everywhere(const model::ParameterTensors& tensors, const NumberOf& expected) const {
     std::vector<std::vector<bool>> all;
-    for (const ParameterSpec& spec : specs_) all.emplace_back(spec.size(), true);
+    for (const model::ParameterSpec& spec : specs_) all.emplace_back(spec.size(), true);
     expect(tensors, expected, all);
 }
 
-void ModelPart::expect_in_own_shards(const ParameterTensors& tensors, const NumberOf& expected) const {
+void ModelPart::expect_in_own_shards(const model::ParameterTensors& tensors, const NumberOf& expected) const {
     expect(tensors, expected, own_elements());
 }
 
-void ModelPart::expect(const ParameterTensors& tensors, const NumberOf& expected,
+void ModelPart::expect(const model::ParameterTensors& tensors, const NumberOf& expected,
                        const std::vector<std::vector<bool>>& of) const {
     for (std::size_t i = 0; i < specs_.size(); ++i) {
         for_each_element(specs_[i], [&](const Element& element, std::size_t r, std::size_t c) {
@@ -134,7 +135,7 @@ NumberOf ModelPart::sums(NumberOfRank number) const {
 double ModelPart::sum_of_squares_of_all(NumberOfRank number) const {
     const NumberOf gradient_of = sums(number);
     double sum = 0;
-    for (const HeldTensor& tensor : plan_.tensors) {
+    for (const layout::HeldTensor& tensor : plan_.tensors) {
         for (std::size_t e = 0; e < tensor.rows * tensor.columns; ++e) {
             const double gradient = gradient_of({tensor.name, e / tensor.columns, e % tensor.columns});
             sum += gradient * gradient;
@@ -145,7 +146,7 @@ double ModelPart::sum_of_squares_of_all(NumberOfRank number) const {
 
 std::vector<std::vector<bool>> ModelPart::own_elements() const {
     std::vector<std::vector<bool>> is_own;
-    for (const ParameterSpec& spec : specs_) is_own.emplace_back(spec.size());
+    for (const model::ParameterSpec& spec : specs_) is_own.emplace_back(spec.size());
     for (const auto& [parameter, box] : exchange_.own_shards()) {
         for (std::size_t r = box.rows.begin; r < box.rows.end(); ++r) {
             for (std::size_t c = box.columns.begin; c < box.columns.end(); ++c) {

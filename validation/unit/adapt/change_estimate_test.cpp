@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace trireme {
+namespace trireme::adapt {
 namespace {
 
 TEST(ChangeEstimate, KnowsNothingBeforeTheFirstChange) { EXPECT_FALSE(ChangeEstimate().seconds(100)); }
@@ -43,4 +43,4 @@ TEST(ChangeEstimate, NeverExpectsMoreBytesToTakeLess) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::adapt

@@ -4,7 +4,7 @@
 
 #include "unit/data/small_corpus.hpp"
 
-namespace trireme {
+namespace trireme::adapt {
 namespace {
 
 using validation::corpus_of_lengths;
@@ -24,16 +24,16 @@ protected:
         config_.model.positions = 10;
         config_.layout.tensor = 2;
         config_.run.steps = 100;
-        config_.policy.straggler = StragglerPolicy::migrate;
+        config_.policy.straggler = config::StragglerPolicy::migrate;
         config_.policy.look_every = 5;
-        setup_.emplace(set_up(config_, 2));
-        deciding_.emplace(setup_->job, setup_->current, setup_->origin, nodes_, std::vector<Decision>{});
+        setup_.emplace(setup::set_up(config_, 2));
+        deciding_.emplace(setup_->job, setup_->current, setup_->origin, nodes_, std::vector<plan::Decision>{});
     }
 
     // Five steps in which rank 1 computes this part of both ranks' products, of which each has half.
     void take_steps(double seconds, double part) {
         for (int step = 0; step < 5; ++step, ++steps_) {
-            StepOutcome outcome;
+            records::StepOutcome outcome;
             outcome.step = steps_;
             outcome.seconds = seconds;
             for (const auto& [share, pace] : {std::pair{1 - part, 1.0}, std::pair{part, 4.0}}) {
@@ -46,7 +46,7 @@ protected:
     }
 
     // The decision after the steps so far, which the plan follows.
-    std::optional<Decision> decide() {
+    std::optional<plan::Decision> decide() {
         std::optional<Choice> choice = deciding_->choose(steps_);
         if (!choice) return std::nullopt;
         apply(choice->transition, setup_->current);
@@ -54,22 +54,22 @@ protected:
         return choice->decision;
     }
 
-    std::optional<Decision> begin_help() {
+    std::optional<plan::Decision> begin_help() {
         take_steps(4, 0.5);
         take_steps(4, 0.5);
         return decide();
     }
 
     ScratchFolder folder_;
-    RunConfig config_;
+    config::RunConfig config_;
     std::vector<int> nodes_{0, 0};
-    std::optional<trireme::Setup> setup_;
+    std::optional<trireme::setup::Setup> setup_;
     std::optional<Deciding> deciding_;
     std::size_t steps_ = 0;
 };
 
 TEST_F(DecidingOnHelp, KeepsWhatMakesStepsShorter) {
-    const std::optional<Decision> help = begin_help();
+    const std::optional<plan::Decision> help = begin_help();
     ASSERT_TRUE(help);
     EXPECT_EQ(help->migrations.front().from, 1);
 
@@ -83,7 +83,7 @@ TEST_F(DecidingOnHelp, TakesBackWhatDoesNotAndSaysSo) {
     ASSERT_TRUE(begin_help());
     take_steps(4, 0.2);
 
-    const std::optional<Decision> back = decide();
+    const std::optional<plan::Decision> back = decide();
 
     ASSERT_TRUE(back);
     EXPECT_TRUE(setup_->current.plan.migrations.empty());
@@ -98,4 +98,4 @@ TEST_F(DecidingOnHelp, TakesBackWhatDoesNotAndSaysSo) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::adapt

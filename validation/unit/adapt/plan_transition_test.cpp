@@ -11,7 +11,7 @@
 #include "trireme/setup/planning.hpp"
 #include "unit/data/small_corpus.hpp"
 
-namespace trireme {
+namespace trireme::adapt {
 namespace {
 
 using validation::corpus_of_lengths;
@@ -20,7 +20,7 @@ using validation::ScratchFolder;
 
 constexpr int ranks = 4;
 
-Layout two_stages(std::size_t cut) {
+layout::Layout two_stages(std::size_t cut) {
     return {.layers = 7,
             .stages = {{.layers = {0, cut},
                         .replicas = {{.ranks = {2, 0}, .shares = {1, 1}}, {.ranks = {3}, .shares = {1}}}},
@@ -44,16 +44,16 @@ protected:
     }
 
     // The plan that the decision leads to from the plan of the options.
-    PlanState plan_for(const Decision& decision) const {
-        const auto setup = set_up(config_, ranks);
+    setup::PlanState plan_for(const plan::Decision& decision) const {
+        const auto setup = setup::set_up(config_, ranks);
         return plan_transition(setup.job, setup.current, nodes_, decision).to;
     }
-    std::string refusal(const Decision& decision) const {
+    std::string refusal(const plan::Decision& decision) const {
         return message_of<ConfigError>([&] { plan_for(decision); });
     }
 
     ScratchFolder folder_;
-    RunConfig config_;
+    config::RunConfig config_;
     std::vector<int> nodes_ = std::vector<int>(ranks, 0);
 };
 
@@ -61,7 +61,7 @@ TEST_F(APlanTransition, HasTheLayoutAndOtherwiseWhatThePlanBeforeItHad) {
     config_.schedule.schedule = "gpipe";
     config_.schedule.microbatches = 2;
 
-    const PlanState decided = plan_for({.step = 3, .layout = two_stages(4)});
+    const setup::PlanState decided = plan_for({.step = 3, .layout = two_stages(4)});
 
     EXPECT_EQ(decided.plan.layout, two_stages(4));
     EXPECT_EQ(decided.plan.schedule, "gpipe");
@@ -70,7 +70,7 @@ TEST_F(APlanTransition, HasTheLayoutAndOtherwiseWhatThePlanBeforeItHad) {
 }
 
 TEST_F(APlanTransition, HasTheScheduleAndTheMicroBatchesThatItNames) {
-    const PlanState decided =
+    const setup::PlanState decided =
         plan_for({.step = 3, .layout = two_stages(1), .micro_batches = 3, .schedule = "inter-layer"});
 
     EXPECT_EQ(decided.plan.schedule, "inter-layer");
@@ -79,7 +79,7 @@ TEST_F(APlanTransition, HasTheScheduleAndTheMicroBatchesThatItNames) {
 }
 
 TEST_F(APlanTransition, IsRefusedWhereItDoesNotFitTheRun) {
-    Layout too_few = two_stages(4);
+    layout::Layout too_few = two_stages(4);
     too_few.stages[0].replicas.pop_back();
 
     EXPECT_EQ(
@@ -95,7 +95,7 @@ TEST_F(APlanTransition, IsRefusedWhereItDoesNotFitTheRun) {
 }
 
 TEST_F(APlanTransition, IsRefusedWhereAnotherOneWasRecorded) {
-    const auto setup = set_up(config_, ranks);
+    const auto setup = setup::set_up(config_, ranks);
     const std::string own = hash_of(setup.current.plan);
     const std::string next = hash_of(plan_for({.step = 3, .layout = two_stages(4)}).plan);
     const std::string advice =
@@ -114,7 +114,7 @@ TEST_F(APlanTransition, IsRefusedWhereStagesMayHaveBeenUpdatedUnlikeOften) {
     config_.schedule.schedule = "pipedream";
     EXPECT_NO_THROW(plan_for({.step = 3, .layout = two_stages(4)}));
 
-    config_.run.on_nan = OnNan::skip;
+    config_.run.on_nan = config::OnNan::skip;
 
     EXPECT_EQ(refusal({.step = 3, .layout = two_stages(4)}),
               "--decisions d.jsonl, step 3: schedule pipedream may skip updates of single stages with "
@@ -124,11 +124,12 @@ TEST_F(APlanTransition, IsRefusedWhereStagesMayHaveBeenUpdatedUnlikeOften) {
 // The largest of what any rank holds at any time, by the parts of the state that are there then.
 TEST_F(APlanTransition, NeedsTheOldPartsThatHaveNotGoneAndTheNewOnesThatHaveCome) {
     config_.layout.shard_optimizer = false;
-    const auto [job, first, origin, goes_on] = set_up(config_, ranks);
+    const auto [job, first, origin, goes_on] = setup::set_up(config_, ranks);
     const PlanTransition there = plan_transition(job, first, nodes_, {.step = 3, .layout = two_stages(6)});
-    const std::size_t before = plan_memory({job, first}, &config_.optimizer, first.gradients, 1).parameters;
+    const std::size_t before =
+        setup::plan_memory({job, first}, &config_.optimizer, first.gradients, 1).parameters;
     const std::size_t after =
-        plan_memory({job, there.to}, &config_.optimizer, there.to.gradients, 1).parameters;
+        setup::plan_memory({job, there.to}, &config_.optimizer, there.to.gradients, 1).parameters;
     ASSERT_LT(after, before);  // a rank that keeps its last layer
     const PlanTransition back{.from = there.to, .to = first};
 
@@ -139,17 +140,17 @@ TEST_F(APlanTransition, NeedsTheOldPartsThatHaveNotGoneAndTheNewOnesThatHaveCome
 
 // Old moments are there until the first step with the new plan updates.
 TEST_F(APlanTransition, NeedsTheOldMomentsBesideAWholeStepWhereTheyFollow) {
-    config_.policy.move = MoveWay::overlap;
-    const auto [job, first, origin, goes_on] = set_up(config_, ranks);
+    config_.policy.move = config::MoveWay::overlap;
+    const auto [job, first, origin, goes_on] = setup::set_up(config_, ranks);
     const PlanTransition there = plan_transition(job, first, nodes_, {.step = 3, .layout = two_stages(4)});
 
     EXPECT_EQ(there.moving_bytes(job, 1),
-              plan_memory({job, first}, &config_.optimizer, first.gradients, 1).optimizer +
-                  plan_memory({job, there.to}, &config_.optimizer, there.to.gradients, 1).total());
+              setup::plan_memory({job, first}, &config_.optimizer, first.gradients, 1).optimizer +
+                  setup::plan_memory({job, there.to}, &config_.optimizer, there.to.gradients, 1).total());
 }
 
 TEST_F(APlanTransition, IsRefusedWhereMomentsCannotFollow) {
-    config_.policy.move = MoveWay::overlap;
+    config_.policy.move = config::MoveWay::overlap;
     EXPECT_NO_THROW(plan_for({.step = 3, .layout = two_stages(4)}));
 
     EXPECT_EQ(refusal({.step = 3, .layout = two_stages(4), .schedule = "pipedream-2bw"}),
@@ -158,12 +159,12 @@ TEST_F(APlanTransition, IsRefusedWhereMomentsCannotFollow) {
 }
 
 TEST_F(APlanTransition, KeepsItsWayToTheMemoryLimit) {
-    const Decision decision{.step = 3, .layout = two_stages(4)};
+    const plan::Decision decision{.step = 3, .layout = two_stages(4)};
     const auto limited_elements = [&] {
-        const auto setup = set_up(config_, ranks);
+        const auto setup = setup::set_up(config_, ranks);
         return plan_transition(setup.job, setup.current, nodes_, decision).elements_in_flight;
     };
-    const auto free = set_up(config_, ranks);
+    const auto free = setup::set_up(config_, ranks);
     const PlanTransition there = plan_transition(free.job, free.current, nodes_, decision);
     std::size_t moving = 0;
     for (int rank = 0; rank < ranks; ++rank) moving = std::max(moving, there.moving_bytes(free.job, rank));
@@ -179,8 +180,8 @@ TEST_F(APlanTransition, KeepsItsWayToTheMemoryLimit) {
 
 TEST_F(APlanTransition, MovesNothingIfOnlySharesOfWorkChange) {
     config_.layout.tensor = ranks;
-    config_.policy.straggler = StragglerPolicy::resize;
-    const auto setup = set_up(config_, ranks);
+    config_.policy.straggler = config::StragglerPolicy::resize;
+    const auto setup = setup::set_up(config_, ranks);
 
     PlanTransition transition =
         plan_transition(setup.job, setup.current, nodes_,
@@ -188,15 +189,15 @@ TEST_F(APlanTransition, MovesNothingIfOnlySharesOfWorkChange) {
 
     EXPECT_FALSE(transition.moves_state);
     EXPECT_EQ(transition.moved_bytes(setup.job) + transition.kept_bytes(setup.job), 0U);
-    PlanState current = setup.current;
+    setup::PlanState current = setup.current;
     apply(transition, current);
     EXPECT_EQ(current.plan.left_out, (std::vector<double>{0, 0.5, 0, 0}));
 }
 
 TEST_F(APlanTransition, IsRefusedAfterTheLastStep) {
     config_.policy.decisions =
-        folder_.write("late.jsonl", json_of(Decision{.step = 10, .layout = two_stages(4)}));
-    auto setup = set_up(config_, ranks);
+        folder_.write("late.jsonl", json_of(plan::Decision{.step = 10, .layout = two_stages(4)}));
+    auto setup = setup::set_up(config_, ranks);
 
     EXPECT_EQ(
         message_of<ConfigError>([&] { take_up_plan(setup, nodes_, 0); }),
@@ -206,10 +207,10 @@ TEST_F(APlanTransition, IsRefusedAfterTheLastStep) {
 
 // A run that resumes after step 3 has followed the first decision, and the second one starts in its plan.
 TEST_F(APlanTransition, StartsInThePlanOfTheDecisionBeforeIt) {
-    config_.policy.decisions =
-        folder_.write("two.jsonl", json_of(Decision{.step = 2, .layout = two_stages(4), .micro_batches = 5}) +
-                                       "\n" + json_of(Decision{.step = 4, .layout = two_stages(2)}));
-    auto setup = set_up(config_, ranks);
+    config_.policy.decisions = folder_.write(
+        "two.jsonl", json_of(plan::Decision{.step = 2, .layout = two_stages(4), .micro_batches = 5}) + "\n" +
+                         json_of(plan::Decision{.step = 4, .layout = two_stages(2)}));
+    auto setup = setup::set_up(config_, ranks);
     setup.job.first_step = 3;
 
     const RecordedChanges left = take_up_plan(setup, nodes_, 0);
@@ -223,4 +224,4 @@ TEST_F(APlanTransition, StartsInThePlanOfTheDecisionBeforeIt) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::adapt

@@ -20,7 +20,7 @@ inline Command parse(const std::string& line) {
 }
 
 // Of `train` with what every run needs: a corpus and a duration.
-inline RunConfig train_config(const std::string& options) {
+inline config::RunConfig train_config(const std::string& options) {
     return std::get<TrainCommand>(parse("train --corpus a.h5 --steps 5 " + options)).config;
 }
 

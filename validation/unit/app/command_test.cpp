@@ -167,9 +167,9 @@ TEST(Version, NamesWhatTheProgramIsBuiltOn) {
 }
 
 TEST(Prepare, TakesInputsAndOptionsInAnyOrder) {
-    const auto config =
-        std::get<PrepareConfig>(parse("prepare a.jsonl --output c.h5 --where repo~apache/spark --skip-bad "
-                                      "b.jsonl.gz --tokenizer train:4096"));
+    const auto config = std::get<tools::PrepareConfig>(
+        parse("prepare a.jsonl --output c.h5 --where repo~apache/spark --skip-bad "
+              "b.jsonl.gz --tokenizer train:4096"));
 
     EXPECT_EQ(config.inputs, (std::vector<std::string>{"a.jsonl", "b.jsonl.gz"}));
     EXPECT_EQ(config.output, "c.h5");
@@ -180,14 +180,15 @@ TEST(Prepare, TakesInputsAndOptionsInAnyOrder) {
 }
 
 TEST(Prepare, TakesWhatTheRowsAre) {
-    const auto config = std::get<PrepareConfig>(
+    const auto config = std::get<tools::PrepareConfig>(
         parse("prepare a.json --output c.h5 --format squad --label kind --special-tokens "
               "bert"));
 
-    EXPECT_EQ(config.format, SourceFormat::squad);
+    EXPECT_EQ(config.format, data::SourceFormat::squad);
     EXPECT_EQ(config.label, "kind");
     EXPECT_EQ(config.special_tokens, "bert");
-    EXPECT_EQ(std::get<PrepareConfig>(parse("prepare a.json --output c.h5")).format, SourceFormat::automatic);
+    EXPECT_EQ(std::get<tools::PrepareConfig>(parse("prepare a.json --output c.h5")).format,
+              data::SourceFormat::automatic);
     EXPECT_EQ(
         complaint("prepare a.json --output c.h5 --format squat"),
         "--format expects one of auto, jsonl, text, squad, cifar10, mnist, not 'squat'; did you mean squad?");
@@ -216,8 +217,8 @@ TEST(Inspect, TakesOneFile) {
 }
 
 TEST(Doctor, LooksHereUnlessTold) {
-    const auto plain = std::get<DoctorConfig>(parse("doctor"));
-    const auto told = std::get<DoctorConfig>(parse("doctor --json --scratch /scratch/me"));
+    const auto plain = std::get<tools::DoctorConfig>(parse("doctor"));
+    const auto told = std::get<tools::DoctorConfig>(parse("doctor --json --scratch /scratch/me"));
 
     EXPECT_EQ(plain.scratch, ".");
     EXPECT_FALSE(plain.is_json);

@@ -25,7 +25,7 @@ TEST(ConfigFile, SetsOptionsWithOrWithoutTheirSection) {
                              "; made by hand\nbatch = 16\n\n[run]\nseed=3   # of all\n"
                              "  quiet = on\n[model]\nlayers = 2\n");
 
-    const RunConfig config = train_config("--config " + file.path());
+    const config::RunConfig config = train_config("--config " + file.path());
 
     EXPECT_EQ(config.run.batch, 16U);
     EXPECT_EQ(config.run.seed, 3U);
@@ -37,7 +37,8 @@ TEST(ConfigFile, IsStackedAndTheCommandLineWins) {
     const TemporaryFile first("first.ini", "batch = 16\nseed = 3\nlr = 0.1\n");
     const TemporaryFile second("second.ini", "seed = 4\nlr = 0.2\n");
 
-    const RunConfig config = train_config("--lr 0.3 --config " + first.path() + " --config " + second.path());
+    const config::RunConfig config =
+        train_config("--lr 0.3 --config " + first.path() + " --config " + second.path());
 
     EXPECT_EQ(config.run.batch, 16U);
     EXPECT_EQ(config.run.seed, 4U);
@@ -48,7 +49,7 @@ TEST(ConfigFile, MayRepeatAListWhichTheNextPlaceReplaces) {
     const TemporaryFile file("slow.ini", "[emulation]\nslow = rank=1,factor=2\nslow = rank=2,factor=3\n");
     const auto ranks = [&](const std::string& options) {
         std::vector<int> named;
-        for (const SlowRank& slow : train_config("--config " + file.path() + options).emulation.slow)
+        for (const config::SlowRank& slow : train_config("--config " + file.path() + options).emulation.slow)
             named.push_back(slow.rank);
         return named;
     };
@@ -89,7 +90,7 @@ TEST(ConfigFile, MustBeReadable) {
 
 TEST(ConfigFile, KeepsMarksAndBlanksWithinQuotes) {
     const std::string awkward = " a # b; \"c\" ";
-    RunConfig written;
+    config::RunConfig written;
     written.run.run_dir = awkward;
     const TemporaryFile file("quotes.ini", config_text("quotes", train_options(written)));
 
@@ -99,7 +100,7 @@ TEST(ConfigFile, KeepsMarksAndBlanksWithinQuotes) {
 TEST(ConfigFile, TakesAMarkWithinAWordAsPartOfIt) {
     const TemporaryFile file("mark.ini", "run-dir = runs/#3 # the third\n[model]\nmodel = \"gpt2\" # quoted\n");
 
-    const RunConfig config = train_config("--config " + file.path());
+    const config::RunConfig config = train_config("--config " + file.path());
 
     EXPECT_EQ(config.run.run_dir, "runs/#3");
     EXPECT_EQ(config.model.name, "gpt2");
@@ -119,7 +120,7 @@ TEST(DumpedConfig, ReadsBackToItself) {
 
 TEST(DumpedConfig, HasEveryOptionWithItsValue) {
     const std::string text = resolved("--batch 16");
-    RunConfig config;
+    config::RunConfig config;
 
     for (const std::string& name : names(train_options(config))) {
         EXPECT_NE(text.find("\n" + name + " ="), text.find("\n# " + name + " =")) << name << " is missing";

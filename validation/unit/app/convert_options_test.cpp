@@ -6,10 +6,10 @@
 namespace trireme::app {
 namespace {
 
-ConvertConfig parsed(const std::string& line) { return std::get<ConvertConfig>(parse(line)); }
+tools::ConvertConfig parsed(const std::string& line) { return std::get<tools::ConvertConfig>(parse(line)); }
 
 TEST(ConvertOptions, TakeAnInputAndAnOutput) {
-    const ConvertConfig config = parsed("convert in out");
+    const tools::ConvertConfig config = parsed("convert in out");
 
     EXPECT_EQ(config.input, "in");
     EXPECT_EQ(config.output, "out");
@@ -22,8 +22,8 @@ TEST(ConvertOptions, TakeAnInputAndAnOutput) {
 }
 
 TEST(ConvertOptions, SayTheTypeOfTheWeights) {
-    EXPECT_EQ(parsed("convert in out --dtype bf16").dtype, StoredType::bf16);
-    EXPECT_EQ(parsed("convert in out --dtype=f64 --quiet").dtype, StoredType::f64);
+    EXPECT_EQ(parsed("convert in out --dtype bf16").dtype, archive::StoredType::bf16);
+    EXPECT_EQ(parsed("convert in out --dtype=f64 --quiet").dtype, archive::StoredType::f64);
     EXPECT_EQ(complaint("convert in out --dtype fp16"),
               "--dtype expects one of f32, bf16, f16, f64, not 'fp16'; did you mean f16?");
 }

@@ -6,8 +6,8 @@
 namespace trireme::app {
 namespace {
 
-EvaluateConfig evaluate_config(const std::string& options) {
-    return std::get<EvaluateConfig>(parse("evaluate --resume runs/a --corpus a.h5 " + options));
+config::EvaluateConfig evaluate_config(const std::string& options) {
+    return std::get<config::EvaluateConfig>(parse("evaluate --resume runs/a --corpus a.h5 " + options));
 }
 
 std::string evaluate_complaint(const std::string& options) {
@@ -15,7 +15,7 @@ std::string evaluate_complaint(const std::string& options) {
 }
 
 TEST(EvaluateOptions, SetEveryField) {
-    const EvaluateConfig config = evaluate_config(
+    const config::EvaluateConfig config = evaluate_config(
         "--rows validation --output figures.json --batch 16 --stall-timeout 2.5 --threads 3 --max-length 64 "
         "--long "
         "drop --validation-share 0.1 --document-end none --task masked --mask-share 0.3 --pipe 3 --data 2 "
@@ -27,7 +27,7 @@ TEST(EvaluateOptions, SetEveryField) {
     EXPECT_EQ(config.output, "figures.json");
     EXPECT_EQ(config.run.data.corpus, "a.h5");
     EXPECT_EQ(config.run.data.max_length, 64U);
-    EXPECT_EQ(config.run.data.long_rows, LongRows::drop);
+    EXPECT_EQ(config.run.data.long_rows, data::LongRows::drop);
     EXPECT_EQ(config.run.data.validation_share, 0.1);
     EXPECT_FALSE(config.run.data.document_end);
     EXPECT_EQ(config.run.task.task, Task::masked);
@@ -39,21 +39,21 @@ TEST(EvaluateOptions, SetEveryField) {
     EXPECT_TRUE(config.run.layout.sequence_parallel);
     EXPECT_EQ(config.run.schedule.schedule, "gpipe");
     EXPECT_EQ(config.run.schedule.microbatches, 5U);
-    EXPECT_EQ(config.run.schedule.length, LengthPolicy::pack);
-    EXPECT_EQ(config.run.precision.dtype, Precision::f64);
-    EXPECT_EQ(config.run.precision.device, DeviceKind::reference);
+    EXPECT_EQ(config.run.schedule.length, plan::LengthPolicy::pack);
+    EXPECT_EQ(config.run.precision.dtype, config::Precision::f64);
+    EXPECT_EQ(config.run.precision.device, config::DeviceKind::reference);
     EXPECT_EQ(config.run.run.batch, 16U);
     EXPECT_EQ(config.run.run.stall_timeout, 2.5);
     EXPECT_EQ(config.run.run.threads, 3);
 }
 
 TEST(EvaluateOptions, LeaveAloneWhatIsNotGiven) {
-    const EvaluateConfig config = evaluate_config("");
+    const config::EvaluateConfig config = evaluate_config("");
 
     EXPECT_FALSE(config.only_validation);
     EXPECT_EQ(config.output, "");
     EXPECT_EQ(config.run.task.task, std::nullopt);
-    EXPECT_EQ(config.run.run.batch, RunOptions{}.batch);
+    EXPECT_EQ(config.run.run.batch, config::RunOptions{}.batch);
 }
 
 TEST(EvaluateOptions, NeedAModelAndACorpus) {

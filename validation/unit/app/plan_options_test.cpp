@@ -7,22 +7,24 @@
 namespace trireme::app {
 namespace {
 
-PlanConfig plan_config(const std::string& options) { return std::get<PlanConfig>(parse("plan " + options)); }
+tools::PlanConfig plan_config(const std::string& options) {
+    return std::get<tools::PlanConfig>(parse("plan " + options));
+}
 
 std::string plan_complaint(const std::string& options) { return complaint("plan " + options); }
 
 TEST(PlanOptions, NeedNeitherCorpusNorDuration) {
-    const PlanConfig config = plan_config("");
+    const tools::PlanConfig config = plan_config("");
 
     EXPECT_EQ(config.run.data.corpus, "");
-    EXPECT_EQ(config.format, PlanFormat::text);
+    EXPECT_EQ(config.format, tools::PlanFormat::text);
     EXPECT_EQ(config.output, "");
     EXPECT_TRUE(config.run.costs.stages.empty());
     EXPECT_EQ(config.ranks, 0);
 }
 
 TEST(PlanOptions, TakeThoseOfTraining) {
-    const PlanConfig config = plan_config(
+    const tools::PlanConfig config = plan_config(
         "--model gpt2 --tied off --pipe 4 --partition 4,3,3,4 --microbatches 8 --recompute full --steps 7 "
         "--format json --output plan.json");
 
@@ -32,23 +34,23 @@ TEST(PlanOptions, TakeThoseOfTraining) {
     EXPECT_EQ(config.run.layout.partition, "4,3,3,4");
     EXPECT_EQ(config.run.schedule.microbatches, 8U);
     EXPECT_EQ(config.run.run.steps, 7U);
-    EXPECT_EQ(config.format, PlanFormat::json);
+    EXPECT_EQ(config.format, tools::PlanFormat::json);
     EXPECT_EQ(config.output, "plan.json");
 }
 
 TEST(PlanOptions, TakeTheConfigFilesOfTraining) {
     const TemporaryFile file("plan.ini", "[layout]\npipe = 2\n[schedule]\nmicrobatches = 4\n");
 
-    const PlanConfig config = plan_config("--config " + file.path() + " --microbatches 6 --format csv");
+    const tools::PlanConfig config = plan_config("--config " + file.path() + " --microbatches 6 --format csv");
 
     EXPECT_EQ(config.run.layout.pipe, 2);
     EXPECT_EQ(config.run.schedule.microbatches, 6U);
-    EXPECT_EQ(config.format, PlanFormat::csv);
+    EXPECT_EQ(config.format, tools::PlanFormat::csv);
 }
 
 TEST(PlanOptions, ReadCostsForAllStagesOrForEach) {
-    const std::vector<StageCost> all = plan_config("--cost F=2,I=3,W=0.5,send=0.25").run.costs.stages;
-    const std::vector<StageCost> each =
+    const std::vector<schedule::StageCost> all = plan_config("--cost F=2,I=3,W=0.5,send=0.25").run.costs.stages;
+    const std::vector<schedule::StageCost> each =
         plan_config("--cost F=2;W=3,F=4;send=5,reduce=6,step=7").run.costs.stages;
 
     ASSERT_EQ(all.size(), 1U);

@@ -7,7 +7,7 @@
 namespace trireme::app {
 namespace {
 
-using Files = std::vector<ProfileFile>;
+using Files = std::vector<config::ProfileFile>;
 
 Files files_of(const std::string& text) { return train_config("--profile " + text).costs.profiles; }
 
@@ -20,19 +20,19 @@ TEST(ProfileOption, NamesFilesAndTheirRanks) {
     EXPECT_EQ(files_of("a.json"), (Files{{"a.json"}}));
     EXPECT_EQ(files_of("a.json,b.json"), (Files{{"a.json"}, {"b.json"}}));
     EXPECT_EQ(files_of("0-3=a.json,4=b.json,c.json"),
-              (Files{{"a.json", RankSpan{0, 3}}, {"b.json", RankSpan{4, 4}}, {"c.json"}}));
+              (Files{{"a.json", config::RankSpan{0, 3}}, {"b.json", config::RankSpan{4, 4}}, {"c.json"}}));
 }
 
 TEST(ProfileOption, TakesWhatAreNoRanksForAFileName) {
     EXPECT_EQ(files_of("runs/lr=3/a.json"), (Files{{"runs/lr=3/a.json"}}));
-    EXPECT_EQ(files_of("0=lr=3.json"), (Files{{"lr=3.json", RankSpan{0, 0}}}));
+    EXPECT_EQ(files_of("0=lr=3.json"), (Files{{"lr=3.json", config::RankSpan{0, 0}}}));
 }
 
 TEST(ProfileOption, IsReadBackAsItWasPrinted) {
-    const RunConfig config = train_config("--profile 0-3=a.json,4=b.json,c.json");
+    const config::RunConfig config = train_config("--profile 0-3=a.json,4=b.json,c.json");
     const TemporaryFile file("profiles.ini", config.resolved);
 
-    const RunConfig again = train_config("--config " + file.path());
+    const config::RunConfig again = train_config("--config " + file.path());
 
     EXPECT_NE(config.resolved.find("profile = 0-3=a.json,4=b.json,c.json\n"), std::string::npos);
     EXPECT_EQ(again.costs.profiles, config.costs.profiles);

@@ -23,14 +23,14 @@ TEST(ProfileOptions, SetEveryField) {
     EXPECT_EQ(command.run.run.seed, 7U);
     EXPECT_EQ(command.run.data.corpus, "a.h5");
     EXPECT_EQ(command.run.data.max_length, 64U);
-    EXPECT_EQ(command.run.data.long_rows, LongRows::drop);
+    EXPECT_EQ(command.run.data.long_rows, data::LongRows::drop);
     EXPECT_EQ(command.run.task.task, Task::masked);
     EXPECT_EQ(command.run.model.name, "bert-tiny");
     EXPECT_EQ(command.run.model.layers, 3U);
-    EXPECT_EQ(command.run.optimizer.kind, OptimizerKind::sgd);
-    EXPECT_EQ(command.run.schedule.length, LengthPolicy::pack);
-    EXPECT_EQ(command.run.precision.dtype, Precision::f64);
-    EXPECT_EQ(command.run.precision.device, DeviceKind::reference);
+    EXPECT_EQ(command.run.optimizer.kind, optim::OptimizerKind::sgd);
+    EXPECT_EQ(command.run.schedule.length, plan::LengthPolicy::pack);
+    EXPECT_EQ(command.run.precision.dtype, config::Precision::f64);
+    EXPECT_EQ(command.run.precision.device, config::DeviceKind::reference);
 }
 
 TEST(ProfileOptions, MeasureASampleAtATime) {

@@ -6,13 +6,13 @@
 namespace trireme::app {
 namespace {
 
-SavedOptions saved_of(const std::string& options) {
-    RunConfig config = train_config(options);
+config::SavedOptions saved_of(const std::string& options) {
+    config::RunConfig config = train_config(options);
     return {values_to_save(train_options(config)), 4};
 }
 
-std::vector<std::string> taken(const SavedOptions& saved, const std::set<std::string>& given) {
-    RunConfig config;
+std::vector<std::string> taken(const config::SavedOptions& saved, const std::set<std::string>& given) {
+    config::RunConfig config;
     std::vector<std::string> options;
     for (const Setting& setting : settings_to_take(saved, given, train_options(config)))
         options.push_back(setting.name + "=" + setting.value);
@@ -40,7 +40,7 @@ TEST(ResumedOptions, AreAllButThoseOfOneStart) {
 }
 
 TEST(ResumedOptions, GiveWayToALayoutAndALengthThatAreGiven) {
-    const SavedOptions saved = saved_of("--pipe 2 --data 3 --partition 1,1,1,3");
+    const config::SavedOptions saved = saved_of("--pipe 2 --data 3 --partition 1,1,1,3");
 
     EXPECT_TRUE(has(taken(saved, {"lr"}), "data=3"));
     const std::vector<std::string> options = taken(saved, {"tensor", "epochs"});
@@ -49,28 +49,28 @@ TEST(ResumedOptions, GiveWayToALayoutAndALengthThatAreGiven) {
 }
 
 TEST(ResumedOptions, GoWithWhatTheyNeeded) {
-    RunConfig config;
+    config::RunConfig config;
     const std::vector<OptionGroup> options = train_options(config);
     config.policy.look_every = 5;
-    config.optimizer.schedule = RateSchedule::constant;
+    config.optimizer.schedule = optim::RateSchedule::constant;
     config.optimizer.min_rate = 1e-5;
 
     reset_without_effect({"straggler", "min-lr"}, options);
 
-    EXPECT_EQ(config.policy.look_every, PolicyConfig{}.look_every);
+    EXPECT_EQ(config.policy.look_every, config::PolicyConfig{}.look_every);
     EXPECT_EQ(config.optimizer.min_rate, 1e-5);  // is given, and will be refused
 }
 
 TEST(ResumedOptions, LeaveOutWhatThisVersionDoesNotKnow) {
-    SavedOptions saved = saved_of("");
+    config::SavedOptions saved = saved_of("");
     saved.values.push_back({"of-the-future", "1"});
 
     EXPECT_FALSE(has(taken(saved, {}), "of-the-future=1"));
 }
 
 TEST(ResumedOptions, AreComparedByValue) {
-    const SavedOptions saved = saved_of("--lr 0.01 --clip 2");
-    RunConfig now = train_config("--lr 1e-2 --clip 3 --decisions d.jsonl");
+    const config::SavedOptions saved = saved_of("--lr 0.01 --clip 2");
+    config::RunConfig now = train_config("--lr 1e-2 --clip 3 --decisions d.jsonl");
 
     EXPECT_EQ(changes_since(saved, train_options(now)),
               (std::vector<std::string>{"--clip was 2", "--decisions was not given"}));

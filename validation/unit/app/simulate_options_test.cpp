@@ -9,10 +9,12 @@ namespace {
 
 const std::string whole = "simulate --cluster c.json --ranks 4 --corpus a.h5 --steps 5 ";
 
-SimulateConfig simulate_config(const std::string& line) { return std::get<SimulateConfig>(parse(line)); }
+tools::SimulateConfig simulate_config(const std::string& line) {
+    return std::get<tools::SimulateConfig>(parse(line));
+}
 
 TEST(SimulateOptions, AreAClusterAndRanks) {
-    const SimulateConfig config = simulate_config(whole);
+    const tools::SimulateConfig config = simulate_config(whole);
 
     EXPECT_EQ(config.cluster, "c.json");
     EXPECT_EQ(config.ranks, 4);
@@ -21,24 +23,24 @@ TEST(SimulateOptions, AreAClusterAndRanks) {
 }
 
 TEST(SimulateOptions, WithoutArithmeticNeedNoCorpusAndAreOfGhosts) {
-    const SimulateConfig config = simulate_config(
+    const tools::SimulateConfig config = simulate_config(
         "simulate --cluster c.json --ranks 4 --steps 1 --math off --dtype bf16 --charge passes");
 
     const TemporaryFile handed_on("handed-on.ini", config.train_options);
-    const RunConfig run = std::get<TrainCommand>(parse("train --config " + handed_on.path())).config;
-    EXPECT_EQ(run.precision.device, DeviceKind::ghost);
-    EXPECT_EQ(run.precision.dtype, Precision::bf16);
-    EXPECT_EQ(run.costs.charging, Charging::passes);
+    const config::RunConfig run = std::get<TrainCommand>(parse("train --config " + handed_on.path())).config;
+    EXPECT_EQ(run.precision.device, config::DeviceKind::ghost);
+    EXPECT_EQ(run.precision.dtype, config::Precision::bf16);
+    EXPECT_EQ(run.costs.charging, config::Charging::passes);
 }
 
 TEST(SimulateOptions, HandOnThoseOfTraining) {
     const TemporaryFile first("simulate.ini", "[layout]\npipe = 2\n[schedule]\nmicrobatches = 4\n");
 
-    const SimulateConfig config =
+    const tools::SimulateConfig config =
         simulate_config(whole + "--run-dir=runs/a#b --config " + first.path() + " --microbatches 6");
 
     const TemporaryFile handed_on("handed-on.ini", config.train_options);
-    const RunConfig run = std::get<TrainCommand>(parse("train --config " + handed_on.path())).config;
+    const config::RunConfig run = std::get<TrainCommand>(parse("train --config " + handed_on.path())).config;
     EXPECT_EQ(run.costs.cluster, "c.json");
     EXPECT_EQ(run.data.corpus, "a.h5");
     EXPECT_EQ(run.run.steps, 5U);

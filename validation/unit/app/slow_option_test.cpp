@@ -9,14 +9,14 @@ namespace {
 
 using validation::says;
 
-std::vector<SlowRank> slow(const std::string& options) { return train_config(options).emulation.slow; }
+std::vector<config::SlowRank> slow(const std::string& options) { return train_config(options).emulation.slow; }
 
 std::string slow_complaint(const std::string& value) {
     return complaint("train --corpus a.h5 --steps 5 --slow " + value);
 }
 
 TEST(SlowOption, SaysWhichRankIsHowSlowAndWhen) {
-    const std::vector<SlowRank> given = slow("--slow rank=3,factor=4,steps=100:200");
+    const std::vector<config::SlowRank> given = slow("--slow rank=3,factor=4,steps=100:200");
 
     ASSERT_EQ(given.size(), 1U);
     EXPECT_EQ(given[0].rank, 3);
@@ -37,7 +37,7 @@ TEST(SlowOption, MayLeaveStepsOut) {
 }
 
 TEST(SlowOption, MayComeSeveralTimes) {
-    const RunConfig config =
+    const config::RunConfig config =
         train_config("--slow rank=1,factor=2 --slow rank=2,factor=3,steps=5:;rank=1,factor=4,steps=6");
 
     EXPECT_EQ(config.emulation.slow.size(), 3U);
@@ -46,26 +46,26 @@ TEST(SlowOption, MayComeSeveralTimes) {
                   "\nslow = \"rank=1,factor=2;rank=2,factor=3,steps=5:;rank=1,factor=4,steps=6:6\"\n"),
               std::string::npos);
     EXPECT_NE(train_config("").resolved.find("\nslow = off\n"), std::string::npos);
-    const auto plan = std::get<PlanConfig>(parse("plan --slow rank=1,factor=2 --slow rank=2,factor=3"));
+    const auto plan = std::get<tools::PlanConfig>(parse("plan --slow rank=1,factor=2 --slow rank=2,factor=3"));
     EXPECT_EQ(plan.run.emulation.slow.size(), 2U);
 }
 
 TEST(SlowOption, MayBeOfProductsAlone) {
-    EXPECT_EQ(slow("--slow rank=0,factor=2")[0].on, SlowKernels::all);
-    EXPECT_EQ(slow("--slow rank=0,factor=2,on=all")[0].on, SlowKernels::all);
-    EXPECT_EQ(slow("--slow on=products,rank=0,factor=2")[0].on, SlowKernels::products);
+    EXPECT_EQ(slow("--slow rank=0,factor=2")[0].on, config::SlowKernels::all);
+    EXPECT_EQ(slow("--slow rank=0,factor=2,on=all")[0].on, config::SlowKernels::all);
+    EXPECT_EQ(slow("--slow on=products,rank=0,factor=2")[0].on, config::SlowKernels::products);
 }
 
 TEST(SlowOption, MayTakeRanksInTurnOrByLot) {
-    const SlowRank turn = slow("--slow factor=4,rank=turn,steps=3:9")[0];
-    const SlowRank random = slow("--slow factor=2:4.5,every=50,rank=random")[0];
+    const config::SlowRank turn = slow("--slow factor=4,rank=turn,steps=3:9")[0];
+    const config::SlowRank random = slow("--slow factor=2:4.5,every=50,rank=random")[0];
 
-    EXPECT_EQ(turn.choice, SlowChoice::turn);
+    EXPECT_EQ(turn.choice, config::SlowChoice::turn);
     EXPECT_EQ(turn.factor, 4);
     EXPECT_EQ(turn.first_step, 3U);
     EXPECT_EQ(turn.last_step, 9U);
     EXPECT_EQ(turn.every, std::nullopt);
-    EXPECT_EQ(random.choice, SlowChoice::random);
+    EXPECT_EQ(random.choice, config::SlowChoice::random);
     EXPECT_EQ(random.factor, 2);
     EXPECT_EQ(random.highest_factor, 4.5);
     EXPECT_EQ(random.every, 50U);
@@ -73,12 +73,12 @@ TEST(SlowOption, MayTakeRanksInTurnOrByLot) {
 }
 
 TEST(SlowOption, MayNameATrace) {
-    const std::vector<SlowRank> given = slow("--slow trace=traces/a=1.csv;rank=1,factor=2");
+    const std::vector<config::SlowRank> given = slow("--slow trace=traces/a=1.csv;rank=1,factor=2");
 
     ASSERT_EQ(given.size(), 2U);
-    EXPECT_EQ(given[0].choice, SlowChoice::trace);
+    EXPECT_EQ(given[0].choice, config::SlowChoice::trace);
     EXPECT_EQ(given[0].trace, "traces/a=1.csv");
-    EXPECT_EQ(given[1].choice, SlowChoice::named);
+    EXPECT_EQ(given[1].choice, config::SlowChoice::named);
 }
 
 TEST(SlowOption, IsPrintedAsItIsRead) {

@@ -9,12 +9,12 @@
 namespace trireme::app {
 namespace {
 
-std::vector<Fact> facts_of(const std::string& line) { return start_facts(parse(line)); }
+std::vector<comm::Fact> facts_of(const std::string& line) { return start_facts(parse(line)); }
 
 // The names of the facts that differ between two command lines.
 std::vector<std::string> differences(const std::string& first, const std::string& second) {
-    const std::vector<Fact> a = facts_of(first);
-    const std::vector<Fact> b = facts_of(second);
+    const std::vector<comm::Fact> a = facts_of(first);
+    const std::vector<comm::Fact> b = facts_of(second);
     EXPECT_EQ(a.size(), b.size());
     std::vector<std::string> names;
     for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
@@ -28,7 +28,7 @@ using Names = std::vector<std::string>;
 const std::string train = "train --corpus c.h5 --steps 2 ";
 
 TEST(StartFacts, BeginWithTheCommandAndTheVersion) {
-    const std::vector<Fact> facts = facts_of(train);
+    const std::vector<comm::Fact> facts = facts_of(train);
 
     EXPECT_EQ(facts.at(0).value, "train");
     EXPECT_EQ(facts.at(1).name, "the source version");
@@ -38,7 +38,7 @@ TEST(StartFacts, BeginWithTheCommandAndTheVersion) {
 }
 
 TEST(StartFacts, LeaveTheVersionToDoctorItself) {
-    const std::vector<Fact> facts = facts_of("doctor");
+    const std::vector<comm::Fact> facts = facts_of("doctor");
 
     EXPECT_EQ(facts.at(0).value, "doctor");
     EXPECT_EQ(facts.at(1).name, "--scratch");

@@ -12,7 +12,7 @@ std::string train_complaint(const std::string& options) {
 }
 
 TEST(TrainOptions, SetEveryField) {
-    const RunConfig config = train_config(
+    const config::RunConfig config = train_config(
         "--max-length 64 --long drop --validation-share 0.1 --model gpt2 --tied off --dropout 0 --document-end "
         "none "
         "--layers 2 --width 32 --heads 4 --groups 2 --mlp-width 48 --positions 128 --vocabulary 300 --labels 5 "
@@ -20,7 +20,7 @@ TEST(TrainOptions, SetEveryField) {
 
     EXPECT_EQ(config.data.corpus, "a.h5");
     EXPECT_EQ(config.data.max_length, 64U);
-    EXPECT_EQ(config.data.long_rows, LongRows::drop);
+    EXPECT_EQ(config.data.long_rows, data::LongRows::drop);
     EXPECT_EQ(config.data.validation_share, 0.1);
     EXPECT_FALSE(config.data.document_end);
     EXPECT_EQ(config.model.name, "gpt2");
@@ -40,7 +40,7 @@ TEST(TrainOptions, SetEveryField) {
 }
 
 TEST(TrainOptions, SetTheTask) {
-    const TaskConfig task = train_config("--task masked --mask-share 0.3 --label-smoothing 0.1").task;
+    const config::TaskConfig task = train_config("--task masked --mask-share 0.3 --label-smoothing 0.1").task;
 
     EXPECT_EQ(task.task, Task::masked);
     EXPECT_EQ(task.mask_share, 0.3);
@@ -51,19 +51,19 @@ TEST(TrainOptions, SetTheTask) {
 }
 
 TEST(TrainOptions, SetTheOptimizer) {
-    const OptimizerConfig optimizer =
+    const optim::OptimizerConfig optimizer =
         train_config(
             "--optimizer adamw --lr 1e-3 --min-lr 1e-5 --lr-schedule wsd --warmup-steps 7 --weight-decay 0 "
             "--beta1 0.8 --beta2 0.99 --epsilon 1e-6 --clip 0")
             .optimizer;
-    const OptimizerConfig sgd = train_config("--optimizer sgd --momentum 0.5").optimizer;
+    const optim::OptimizerConfig sgd = train_config("--optimizer sgd --momentum 0.5").optimizer;
 
-    EXPECT_EQ(sgd.kind, OptimizerKind::sgd);
+    EXPECT_EQ(sgd.kind, optim::OptimizerKind::sgd);
     EXPECT_EQ(sgd.momentum, 0.5);
-    EXPECT_EQ(optimizer.kind, OptimizerKind::adamw);
+    EXPECT_EQ(optimizer.kind, optim::OptimizerKind::adamw);
     EXPECT_EQ(optimizer.rate, 1e-3);
     EXPECT_EQ(optimizer.min_rate, 1e-5);
-    EXPECT_EQ(optimizer.schedule, RateSchedule::wsd);
+    EXPECT_EQ(optimizer.schedule, optim::RateSchedule::wsd);
     EXPECT_EQ(optimizer.warmup_steps, 7U);
     EXPECT_EQ(optimizer.weight_decay, 0.0);
     EXPECT_EQ(optimizer.beta1, 0.8);
@@ -73,16 +73,16 @@ TEST(TrainOptions, SetTheOptimizer) {
 }
 
 TEST(TrainOptions, SetTheRun) {
-    const RunConfig config = train_config(
+    const config::RunConfig config = train_config(
         "--data 2 --microbatches 4 --length pack --dtype f64 --device reference --batch 16 --seed "
         "18446744073709551615 --run-dir=runs/a --eval-every 10 --log-every 5 --stall-timeout 2.5 --on-nan skip "
         "--dry-run --quiet --verbose=off --threads 3");
 
     EXPECT_EQ(config.layout.data, 2);
     EXPECT_EQ(config.schedule.microbatches, 4U);
-    EXPECT_EQ(config.schedule.length, LengthPolicy::pack);
-    EXPECT_EQ(config.precision.dtype, Precision::f64);
-    EXPECT_EQ(config.precision.device, DeviceKind::reference);
+    EXPECT_EQ(config.schedule.length, plan::LengthPolicy::pack);
+    EXPECT_EQ(config.precision.dtype, config::Precision::f64);
+    EXPECT_EQ(config.precision.device, config::DeviceKind::reference);
     EXPECT_EQ(config.run.steps, 5U);
     EXPECT_EQ(config.run.batch, 16U);
     EXPECT_EQ(config.run.seed, 18446744073709551615U);
@@ -90,7 +90,7 @@ TEST(TrainOptions, SetTheRun) {
     EXPECT_EQ(config.run.eval_every, 10U);
     EXPECT_EQ(config.run.log_every, 5U);
     EXPECT_EQ(config.run.stall_timeout, 2.5);
-    EXPECT_EQ(config.run.on_nan, OnNan::skip);
+    EXPECT_EQ(config.run.on_nan, config::OnNan::skip);
     EXPECT_TRUE(config.run.dry_run);
     EXPECT_TRUE(config.run.quiet);
     EXPECT_FALSE(config.run.verbose);
@@ -98,7 +98,7 @@ TEST(TrainOptions, SetTheRun) {
 }
 
 TEST(TrainOptions, SetTheLayoutAndTheSchedule) {
-    const RunConfig config = train_config(
+    const config::RunConfig config = train_config(
         "--pipe 4 --data 2 --tensor 3 --partition 4,3,3,4 --sequence-parallel on --shard-optimizer off "
         "--recompute "
         "none,selective,full,full --schedule interleaved --chunks 2 --layout a.json");
@@ -110,19 +110,21 @@ TEST(TrainOptions, SetTheLayoutAndTheSchedule) {
     EXPECT_EQ(config.layout.partition, "4,3,3,4");
     EXPECT_TRUE(config.layout.sequence_parallel);
     EXPECT_FALSE(config.layout.shard_optimizer);
-    EXPECT_EQ(config.layout.recompute, (std::vector<Recompute>{Recompute::none, Recompute::selective,
-                                                               Recompute::full, Recompute::full}));
+    EXPECT_EQ(config.layout.recompute,
+              (std::vector<plan::Recompute>{plan::Recompute::none, plan::Recompute::selective,
+                                            plan::Recompute::full, plan::Recompute::full}));
     EXPECT_EQ(config.schedule.schedule, "interleaved");
     EXPECT_EQ(config.schedule.chunks, 2);
-    EXPECT_EQ(train_config("--recompute full").layout.recompute, std::vector<Recompute>{Recompute::full});
+    EXPECT_EQ(train_config("--recompute full").layout.recompute,
+              std::vector<plan::Recompute>{plan::Recompute::full});
     EXPECT_NE(config.resolved.find("recompute = none,selective,full,full\n"), std::string::npos);
 }
 
 TEST(TrainOptions, SetWhatACutGoesBy) {
-    const RunConfig config = train_config("--partition measured --profile p.json --memory-limit 5GB");
+    const config::RunConfig config = train_config("--partition measured --profile p.json --memory-limit 5GB");
 
     EXPECT_EQ(config.layout.partition, "measured");
-    EXPECT_EQ(config.costs.profiles, std::vector{ProfileFile{"p.json"}});
+    EXPECT_EQ(config.costs.profiles, std::vector{config::ProfileFile{"p.json"}});
     EXPECT_EQ(config.layout.memory_limit, 5'000'000'000U);
     EXPECT_EQ(train_config("--memory-limit 0").layout.memory_limit, 0U);
     EXPECT_NE(train_config("").resolved.find("memory-limit = 0\n"), std::string::npos);
@@ -131,10 +133,10 @@ TEST(TrainOptions, SetWhatACutGoesBy) {
 }
 
 TEST(TrainOptions, ReadBackTheCostsThatTheyPrint) {
-    const RunConfig config = train_config("--cost F=2,send=0.25;W=3,step=0.5");
+    const config::RunConfig config = train_config("--cost F=2,send=0.25;W=3,step=0.5");
     const TemporaryFile file("costs.ini", config.resolved);
 
-    const RunConfig again = train_config("--config " + file.path());
+    const config::RunConfig again = train_config("--config " + file.path());
 
     EXPECT_EQ(again.resolved, config.resolved);
     ASSERT_EQ(again.costs.stages.size(), 2U);
@@ -153,7 +155,7 @@ TEST(TrainOptions, SayWhichWaysToRecomputeThereAre) {
 }
 
 TEST(TrainOptions, LeaveAloneWhatIsNotGiven) {
-    const RunConfig config = train_config("");
+    const config::RunConfig config = train_config("");
 
     EXPECT_EQ(config.model.name, "");  // of --init, or gpt2-tiny
     EXPECT_EQ(config.model.init, "random");
@@ -161,9 +163,9 @@ TEST(TrainOptions, LeaveAloneWhatIsNotGiven) {
     EXPECT_EQ(config.model.groups, std::nullopt);
     EXPECT_EQ(config.task.task, std::nullopt);
     EXPECT_EQ(config.model.tied, std::nullopt);
-    EXPECT_EQ(config.run.batch, RunOptions{}.batch);
-    EXPECT_EQ(config.precision.device, DeviceKind::automatic);
-    EXPECT_EQ(train_config("--device auto").precision.device, DeviceKind::automatic);
+    EXPECT_EQ(config.run.batch, config::RunOptions{}.batch);
+    EXPECT_EQ(config.precision.device, config::DeviceKind::automatic);
+    EXPECT_EQ(train_config("--device auto").precision.device, config::DeviceKind::automatic);
 }
 
 TEST(TrainOptions, NameTheNearestKnownOne) {
@@ -249,13 +251,13 @@ TEST(TrainOptions, CannotBeQuietAndVerbose) {
 }
 
 TEST(TrainOptions, SayHowTheStateMoves) {
-    EXPECT_EQ(train_config("").policy.move, MoveWay::stop);
+    EXPECT_EQ(train_config("").policy.move, config::MoveWay::stop);
     const auto move = [](const std::string& way) {
         return train_config("--straggler uneven --move " + way).policy.move;
     };
-    EXPECT_EQ(move("overlap"), MoveWay::overlap);
-    EXPECT_EQ(move("twins"), MoveWay::twins);
-    EXPECT_EQ(move("restart"), MoveWay::restart);
+    EXPECT_EQ(move("overlap"), config::MoveWay::overlap);
+    EXPECT_EQ(move("twins"), config::MoveWay::twins);
+    EXPECT_EQ(move("restart"), config::MoveWay::restart);
 }
 
 TEST(TrainOptions, SayWhichStepsAreTraced) {

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace trireme {
+namespace trireme::archive {
 namespace {
 
 constexpr StoredType f64 = StoredType::f64;
@@ -105,4 +105,4 @@ TEST(FloatTypes, IntegersHoldNoWeights) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::archive

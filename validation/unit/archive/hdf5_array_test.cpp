@@ -11,7 +11,7 @@
 #include "trireme/archive/positioned_file.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme::hdf5 {
+namespace trireme::archive::hdf5 {
 namespace {
 
 using validation::message_of;
@@ -126,4 +126,4 @@ TEST(Hdf5Array, NamesOneThatIsMissing) {
 }
 
 }  // namespace
-}  // namespace trireme::hdf5
+}  // namespace trireme::archive::hdf5

@@ -13,7 +13,7 @@
 #include "trireme/archive/positioned_file.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme::hdf5 {
+namespace trireme::archive::hdf5 {
 namespace {
 
 using validation::message_of;
@@ -107,4 +107,4 @@ TEST(Imprint, IsCopiedWithOtherAttributesAndBytes) {
 }
 
 }  // namespace
-}  // namespace trireme::hdf5
+}  // namespace trireme::archive::hdf5

@@ -10,7 +10,7 @@
 #include "trireme/archive/listing.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::archive {
 namespace {
 
 using validation::message_of;
@@ -178,4 +178,4 @@ TEST(WholeFile, IsReplacedWhole) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::archive

@@ -9,7 +9,7 @@
 #include "scratch_folder.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::archive {
 namespace {
 
 using validation::message_of;
@@ -217,7 +217,8 @@ TEST(Safetensors, LongNamesAreCutInMessages) {
 TEST(Safetensors, NamesAFileThatIsMissing) {
     EXPECT_TRUE(says(message_of<ConfigError>([] { SafetensorsFile::open("/nowhere/a.safetensors"); }),
                      "/nowhere/a.safetensors cannot be read: No such file"));
-    EXPECT_TRUE(says(message_of<ConfigError>([] { SafetensorsFile::open("/"); }), "is not a regular file (it is a directory)"));
+    EXPECT_TRUE(says(message_of<ConfigError>([] { SafetensorsFile::open("/"); }),
+                     "is not a regular file (it is a directory)"));
 }
 
 // A limit on the size of files stands for a disk of that size.
@@ -239,4 +240,4 @@ TEST(SafetensorsWriter, TakesNoMoreSpaceThanItsFile) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::archive

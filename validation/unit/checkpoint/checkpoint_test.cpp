@@ -14,7 +14,7 @@
 #include "unit/checkpoint/small_model.hpp"
 #include "unit/checkpoint/written.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
@@ -32,7 +32,7 @@ protected:
     }
 
     void expect_values(const StoredModel& stored) const {
-        const ParameterTensors found(specs_, DType::f32, Place::memory);
+        const model::ParameterTensors found(specs_, device::DType::f32, device::Place::memory);
         load(stored, specs_, found);
         for (std::size_t i = 0; i < specs_.size(); ++i)
             for (std::size_t e = 0; e < specs_[i].size(); ++e)
@@ -50,10 +50,10 @@ protected:
     }
 
     ScratchFolder folder_;
-    ModelConfig config_ = small_config();
+    model::ModelConfig config_ = small_config();
     WholeState whole_{specs_of(config_), 0};
-    const std::vector<ParameterSpec>& specs_ = whole_.specs;
-    const ParameterTensors& values_ = whole_.fields.front();
+    const std::vector<model::ParameterSpec>& specs_ = whole_.specs;
+    const model::ParameterTensors& values_ = whole_.fields.front();
 };
 
 TEST_F(Checkpoint, ComesBackAsItWas) {
@@ -66,7 +66,7 @@ TEST_F(Checkpoint, ComesBackAsItWas) {
     EXPECT_EQ(stored.step(), 3U);
     EXPECT_EQ(stored.config(), config_);
     EXPECT_EQ(stored.tokenizer(), "{\"a\": 1}");
-    EXPECT_EQ(stored.type_of(specs_[0]), StoredType::bf16);
+    EXPECT_EQ(stored.type_of(specs_[0]), archive::StoredType::bf16);
     EXPECT_EQ(stored.unused(specs_), Names{});
     expect_values(stored);
 }
@@ -92,14 +92,15 @@ TEST_F(Checkpoint, IsFoundWhereLatestWasNotWrittenAnyMore) {
 TEST_F(Checkpoint, AnUnfinishedOneLeavesNothingBehind) {
     write(3);
     const ModelDescription description = validation::description_of(config_, whole_);
-    CheckpointState state = state_of(description, validation::tensors_of(whole_, StoredType::f32));
+    CheckpointState state = state_of(description, validation::tensors_of(whole_, archive::StoredType::f32));
     state.step = 4;
-    const auto fails = [](std::size_t, Range) -> std::span<const std::byte> {
+    const auto fails = [](std::size_t, layout::Range) -> std::span<const std::byte> {
         throw ConfigError("no such rows");
     };
 
-    EXPECT_THROW(write_checkpoint(folder_.file("checkpoints"), state, description, fails, Existing::replaced),
-                 ConfigError);
+    EXPECT_THROW(
+        write_checkpoint(folder_.file("checkpoints"), state, description, fails, archive::Existing::replaced),
+        ConfigError);
 
     std::size_t entries = 0;
     for (const auto& entry : fs::directory_iterator(folder_.file("checkpoints"))) entries += entry.exists();
@@ -121,9 +122,10 @@ TEST_F(Checkpoint, OneOfTheSameStepIsReplaced) {
 TEST_F(Checkpoint, ModelFileShowsEveryTensorWhole) {
     write(3);
 
-    const hdf5::Handle file = hdf5::open_read_only(folder_.file("checkpoints/step-3/model.h5"));
-    const hdf5::Handle dataset(H5Dopen2(file.get(), cat("/parameters/", specs_[1].name).c_str(), H5P_DEFAULT),
-                               H5Dclose);
+    const archive::hdf5::Handle file =
+        archive::hdf5::open_read_only(folder_.file("checkpoints/step-3/model.h5"));
+    const archive::hdf5::Handle dataset(
+        H5Dopen2(file.get(), cat("/parameters/", specs_[1].name).c_str(), H5P_DEFAULT), H5Dclose);
     std::vector<float> found(specs_[1].size());
     ASSERT_GE(H5Dread(dataset.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, found.data()), 0);
 
@@ -131,17 +133,17 @@ TEST_F(Checkpoint, ModelFileShowsEveryTensorWhole) {
 }
 
 TEST_F(Checkpoint, KeepsDoublesAndRoundsThemOnceOnTheWayOut) {
-    const WholeState doubles(specs_, 0, DType::f64);
+    const WholeState doubles(specs_, 0, device::DType::f64);
     const auto first = doubles.fields[0][0].flattened().as<double>();
     first[0] = 1 + 0x1p-8 + 0x1p-40;
     first[1] = 1.0 / 3;
-    const StoredModel stored =
-        StoredModel::open(validation::write_values(folder_.file(""), config_, doubles, 0, "", StoredType::f64));
+    const StoredModel stored = StoredModel::open(
+        validation::write_values(folder_.file(""), config_, doubles, 0, "", archive::StoredType::f64));
 
-    const ParameterTensors whole(specs_, DType::f64, Place::memory);
+    const model::ParameterTensors whole(specs_, device::DType::f64, device::Place::memory);
     stored.read(specs_[0], whole[0]);
     std::vector<std::uint16_t> narrow(specs_[0].size());
-    stored.read(specs_[0], StoredType::bf16, std::as_writable_bytes(std::span(narrow)));
+    stored.read(specs_[0], archive::StoredType::bf16, std::as_writable_bytes(std::span(narrow)));
 
     EXPECT_EQ(whole[0].flattened().as<double>()[0], first[0]);
     EXPECT_EQ(whole[0].flattened().as<double>()[1], first[1]);
@@ -255,8 +257,8 @@ TEST_F(Checkpoint, AnotherConfigIsNotTaken) {
 }
 
 TEST_F(Checkpoint, TensorsBesideThoseOfItsConfigAreRefused) {
-    std::vector<ParameterSpec> specs = specs_;
-    specs.push_back(vector_spec("transformer.h.1.ln_1.weight", 4, Init::ones));
+    std::vector<model::ParameterSpec> specs = specs_;
+    specs.push_back(vector_spec("transformer.h.1.ln_1.weight", 4, model::Init::ones));
     validation::write_values(folder_.file("checkpoints"), config_, WholeState(specs, 0), 3);
 
     EXPECT_TRUE(says(refusal(),
@@ -265,7 +267,7 @@ TEST_F(Checkpoint, TensorsBesideThoseOfItsConfigAreRefused) {
 }
 
 TEST_F(Checkpoint, TensorsOfItsConfigThatAreMissingAreNamed) {
-    const std::vector<ParameterSpec> all_but_one(specs_.begin() + 1, specs_.end());
+    const std::vector<model::ParameterSpec> all_but_one(specs_.begin() + 1, specs_.end());
     validation::write_values(folder_.file("checkpoints"), config_, WholeState(all_but_one, 0), 3);
 
     EXPECT_TRUE(
@@ -295,7 +297,7 @@ TEST_F(Checkpoint, OneOfTheSameStepIsLeftAloneWhereThatIsSaid) {
 
     EXPECT_TRUE(says(message_of<ConfigError>([&] {
                          validation::write_values(folder_.file("checkpoints"), config_, whole_, 3, "",
-                                                  StoredType::f32, Existing::refused);
+                                                  archive::StoredType::f32, archive::Existing::refused);
                      }),
                      "checkpoints/step-3 already holds config.json"));
     expect_values(StoredModel::open(folder_.file("checkpoints")));
@@ -353,4 +355,4 @@ TEST_F(Checkpoint, APlaceThatCannotBeWrittenIsNamed) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::checkpoint

@@ -9,7 +9,7 @@
 #include "trireme/checkpoint/stored_model.hpp"
 #include "unit/checkpoint/small_model.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 namespace {
 
 using validation::message_of;
@@ -39,7 +39,7 @@ protected:
 
     void expect_values_of(const std::string& path) {
         const StoredModel stored = StoredModel::open(path);
-        const ParameterTensors values(specs_, DType::f64, Place::memory);
+        const model::ParameterTensors values(specs_, device::DType::f64, device::Place::memory);
         const LoadReport report = load(stored, specs_, values);
         EXPECT_TRUE(report.missing.empty());
         EXPECT_EQ(report.unused, Names{});
@@ -51,8 +51,8 @@ protected:
     }
 
     ScratchFolder folder_;
-    ModelConfig config_ = small_config();
-    std::vector<ParameterSpec> specs_ = specs_of(config_);
+    model::ModelConfig config_ = small_config();
+    std::vector<model::ParameterSpec> specs_ = specs_of(config_);
     std::vector<FileTensor> tensors_ = counted_tensors(specs_);
 };
 
@@ -68,7 +68,7 @@ TEST_F(HuggingFace, IsReadFromAFolderAndFromItsFile) {
     EXPECT_EQ(stored.config(), small_config());
     EXPECT_EQ(stored.step(), 0U);
     EXPECT_EQ(stored.tokenizer(), "{}");
-    EXPECT_EQ(stored.type_of(specs_[0]), StoredType::f32);
+    EXPECT_EQ(stored.type_of(specs_[0]), archive::StoredType::f32);
 }
 
 TEST_F(HuggingFace, IsReadFromShards) {
@@ -95,7 +95,7 @@ TEST_F(HuggingFace, ReportsWhatTheModelHasNoPlaceFor) {
 
 TEST_F(HuggingFace, PartsOfAHeadMayBeMissing) {
     write_model(folder_, config_, tensors_);
-    ParameterSpec head = vector_spec("classifier.bias", 2, Init::zeros);
+    model::ParameterSpec head = vector_spec("classifier.bias", 2, model::Init::zeros);
     head.is_of_head = true;
     specs_.push_back(head);
 
@@ -232,4 +232,4 @@ TEST_F(HuggingFace, PlacesWithoutAModelAreNamed) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::checkpoint

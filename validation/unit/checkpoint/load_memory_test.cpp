@@ -27,7 +27,7 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 #endif
 
-namespace trireme {
+namespace trireme::checkpoint {
 namespace {
 
 using validation::ScratchFolder;
@@ -38,7 +38,7 @@ TEST(LoadMemory, IsABlockAtATimeWhereverTheTensorComesFrom) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "the sanitizer allocates memory itself";
 #endif
-    ModelConfig config = small_config();
+    model::ModelConfig config = small_config();
     config.vocabulary = 20000;
     config.width = 64;
     const ScratchFolder folder;
@@ -46,13 +46,13 @@ TEST(LoadMemory, IsABlockAtATimeWhereverTheTensorComesFrom) {
     validation::write_shared(folder.file("checkpoints"), config, whole,
                              validation::shared_state(config, whole, 1, 2));
     write_model(folder, config, counted_tensors(whole.specs));
-    const auto table = std::ranges::find(whole.specs, std::size_t{20000}, &ParameterSpec::rows);
-    ParameterSpec part = *table;
+    const auto table = std::ranges::find(whole.specs, std::size_t{20000}, &model::ParameterSpec::rows);
+    model::ParameterSpec part = *table;
     part.rows = 1000;
     part.columns = 32;
     part.placements = {{.box = {{9500, 1000}, {32, 32}}}};
-    const Buffer memory(part.size() * sizeof(float), Place::memory);
-    const Tensor values{memory.data(), DType::f32, 1000, 32, 32};
+    const device::Buffer memory(part.size() * sizeof(float), device::Place::memory);
+    const device::Tensor values{memory.data(), device::DType::f32, 1000, 32, 32};
     const auto all = whole.fields[0][static_cast<std::size_t>(table - whole.specs.begin())].as<float>();
 
     for (const char* place : {"checkpoints", ""}) {
@@ -70,4 +70,4 @@ TEST(LoadMemory, IsABlockAtATimeWhereverTheTensorComesFrom) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::checkpoint

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace trireme {
+namespace trireme::checkpoint {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -47,4 +47,4 @@ TEST(StoredNames, CopiesAndComputedTablesHoldNothingNew) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::checkpoint

@@ -11,7 +11,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/model/parameter.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 namespace {
 
 using validation::message_of;
@@ -21,12 +21,14 @@ using validation::ScratchFolder;
 
 // Five channels of two projections, and a vector of each type.
 struct Remembered {
-    ParameterTensors weights{{matrix_spec("weights", 3, 7, 0)}, DType::f32, Place::memory};
-    ParameterTensors gradients{{matrix_spec("gradients", 5, 2, 0)}, DType::f64, Place::memory};
-    ResizingState state{.variation = std::vector<double>(5),
-                        .kept = std::vector<std::uint8_t>(5),
-                        .last_rows = {0, 0},
-                        .memory = {weights.all(), gradients.all()}};
+    model::ParameterTensors weights{
+        {model::matrix_spec("weights", 3, 7, 0)}, device::DType::f32, device::Place::memory};
+    model::ParameterTensors gradients{
+        {model::matrix_spec("gradients", 5, 2, 0)}, device::DType::f64, device::Place::memory};
+    model::ResizingState state{.variation = std::vector<double>(5),
+                               .kept = std::vector<std::uint8_t>(5),
+                               .last_rows = {0, 0},
+                               .memory = {weights.all(), gradients.all()}};
 };
 
 Remembered something() {
@@ -81,13 +83,13 @@ TEST_F(ResizingFile, ThatIsDamagedIsRefusedInASentence) {
 
     std::string bytes = whole;
     bytes[bytes.size() - 5] = static_cast<char>(bytes[bytes.size() - 5] ^ 1);
-    write_whole_file(path(), bytes);
+    archive::write_whole_file(path(), bytes);
     EXPECT_TRUE(says(refusal(), path() + " is damaged: what it holds does not fit its SHA-256"));
-    write_whole_file(path(), whole.substr(0, whole.size() / 2));
+    archive::write_whole_file(path(), whole.substr(0, whole.size() / 2));
     EXPECT_TRUE(says(refusal(), "cut short or damaged"));
     std::filesystem::remove(path());
     EXPECT_TRUE(says(refusal(), path()));
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::checkpoint

@@ -18,7 +18,7 @@
 #include "unit/checkpoint/small_model.hpp"
 #include "unit/checkpoint/written.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
@@ -42,7 +42,7 @@ protected:
     // All fields of all tensors, by so many threads.
     void expect_all(const StoredModel& stored, int threads = 3) const {
         const WholeState found(whole_.specs, 2);
-        for (const ParameterTensors& field : found.fields)
+        for (const model::ParameterTensors& field : found.fields)
             std::memset(field.all().data, 0, field.all().bytes());
         stored.read(found.views(), threads);
         for (std::size_t f = 0; f < found.fields.size(); ++f)
@@ -67,7 +67,7 @@ protected:
     }
 
     ScratchFolder folder_;
-    ModelConfig config_ = small_config();
+    model::ModelConfig config_ = small_config();
     WholeState whole_{specs_of(config_), 2};
 };
 
@@ -92,10 +92,10 @@ TEST_F(SharedSave, ComesBackWhoeverHasWrittenIt) {
 TEST_F(SharedSave, GivesABoxAcrossTheBordersOfParts) {
     validation::write_shared(checkpoints(), config_, whole_, shared(3, 3, true));
     const std::string name = "transformer.h.0.mlp.c_fc.weight";
-    const auto spec = std::ranges::find(whole_.specs, name, &ParameterSpec::name);
+    const auto spec = std::ranges::find(whole_.specs, name, &model::ParameterSpec::name);
     ASSERT_EQ(spec->rows, 4U);
     std::array<float, 12> memory{};
-    const Tensor place{memory.data(), DType::f32, 2, 4, 6};
+    const device::Tensor place{memory.data(), device::DType::f32, 2, 4, 6};
 
     StoredModel::open(checkpoints())
         .read({{.tensor = name, .field = StateField::moment2, .box = {{1, 2}, {6, 4}}, .memory = place}}, 1);
@@ -108,8 +108,9 @@ TEST_F(SharedSave, GivesABoxAcrossTheBordersOfParts) {
 TEST_F(SharedSave, ModelFileShowsMomentsOfAllPartsToo) {
     write(3);
 
-    const hdf5::Handle file = hdf5::open_read_only((checkpoints() / "step-3/model.h5").string());
-    const hdf5::Handle dataset(
+    const archive::hdf5::Handle file =
+        archive::hdf5::open_read_only((checkpoints() / "step-3/model.h5").string());
+    const archive::hdf5::Handle dataset(
         H5Dopen2(file.get(), cat("/moment2/", whole_.specs[1].name).c_str(), H5P_DEFAULT), H5Dclose);
     std::vector<float> found(whole_.specs[1].size());
     ASSERT_GE(H5Dread(dataset.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, found.data()), 0);
@@ -120,8 +121,8 @@ TEST_F(SharedSave, ModelFileShowsMomentsOfAllPartsToo) {
 
 // Of images: axes before the columns, and behind the rows.
 TEST_F(SharedSave, ModelFileShowsTensorsOfMoreAxes) {
-    const ModelConfig vit = [] {
-        ModelConfig config = model_named("vit-tiny");
+    const model::ModelConfig vit = [] {
+        model::ModelConfig config = model::model_named("vit-tiny");
         config.layers = 1;
         config.width = 6;
         config.heads = 2;
@@ -134,9 +135,9 @@ TEST_F(SharedSave, ModelFileShowsTensorsOfMoreAxes) {
 
     const fs::path path = validation::write_shared(checkpoints(), vit, whole, state);
 
-    const hdf5::Handle file = hdf5::open_read_only(path / "model.h5");
+    const archive::hdf5::Handle file = archive::hdf5::open_read_only(path / "model.h5");
     for (std::size_t p = 0; p < whole.specs.size(); ++p) {
-        const hdf5::Handle dataset(
+        const archive::hdf5::Handle dataset(
             H5Dopen2(file.get(), cat("/parameters/", whole.specs[p].name).c_str(), H5P_DEFAULT), H5Dclose);
         std::vector<float> found(whole.specs[p].size());
         ASSERT_GE(H5Dread(dataset.get(), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, found.data()), 0);
@@ -168,7 +169,7 @@ TEST_F(SharedSave, KilledAtAnyStageLeavesTheLastOneThatWasDone) {
         EXPECT_EQ(stored.step(), came_through ? 4U : 3U);
         expect_all(stored);
         stored.verify();
-        remove_partial(checkpoints());
+        archive::remove_partial(checkpoints());
         for (const std::string& name : names()) EXPECT_FALSE(name.starts_with(".")) << name;
     }
     EXPECT_EQ(stages, 2 * 5 + 5 + 1);  // of each part, of the rest, and the one that came through
@@ -203,7 +204,7 @@ TEST_F(SharedSave, PartsThatWereUpdatedUnlikeOftenAreNotJoined) {
     for (std::size_t p = 0; p < 2; ++p) {
         const PartLayout layout(state, p);
         const PartWriter writer(save_folder(checkpoints(), state), state, layout, 5 + p);
-        writer.write([&, bytes = std::vector<std::byte>()](std::size_t b, Range rows) mutable {
+        writer.write([&, bytes = std::vector<std::byte>()](std::size_t b, layout::Range rows) mutable {
             const StateBox box = boxes_of(state, state.parts[p])[b];
             bytes.resize(bytes_of(state, {box.tensor, box.field, {rows, box.box.columns}}));
             return std::span<const std::byte>(bytes);
@@ -232,7 +233,7 @@ TEST_F(SharedSave, WhatIsLeftOfARemovedOneIsNoCheckpoint) {
     write(4);
     fs::rename(checkpoints() / "step-2", checkpoints() / ".step-2.partial-0123abcd");
 
-    remove_partial(checkpoints());
+    archive::remove_partial(checkpoints());
 
     EXPECT_EQ(names(), (std::set<std::string>{"latest", "step-4"}));
 }
@@ -262,4 +263,4 @@ TEST_F(SharedSave, AFullDiskIsSaidWhereverItIsMet) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::checkpoint

@@ -12,10 +12,10 @@
 #include "trireme/model/config_json.hpp"
 #include "trireme/model/model.hpp"
 
-namespace trireme {
+namespace trireme::checkpoint {
 
-inline ModelConfig small_config() {
-    ModelConfig config;
+inline model::ModelConfig small_config() {
+    model::ModelConfig config;
     config.name = "gpt2";
     config.layers = 1;
     config.width = 4;
@@ -26,7 +26,7 @@ inline ModelConfig small_config() {
     return config;
 }
 
-inline std::vector<ParameterSpec> specs_of(const ModelConfig& config) {
+inline std::vector<model::ParameterSpec> specs_of(const model::ModelConfig& config) {
     return unique_parameters(build_layers(config));
 }
 
@@ -37,9 +37,9 @@ struct FileTensor {
 };
 
 // The tensors of a model, every value another whole number: of parameter i, from 1000 i on.
-inline std::vector<FileTensor> counted_tensors(const std::vector<ParameterSpec>& specs) {
+inline std::vector<FileTensor> counted_tensors(const std::vector<model::ParameterSpec>& specs) {
     std::vector<FileTensor> tensors;
-    for (const ParameterSpec& spec : specs) {
+    for (const model::ParameterSpec& spec : specs) {
         FileTensor tensor{spec.name, {spec.shape.begin(), spec.shape.end()}, std::vector<float>(spec.size())};
         for (std::size_t i = 0; i < tensor.values.size(); ++i)
             tensor.values[i] = static_cast<float>(1000 * tensors.size() + i);
@@ -49,7 +49,7 @@ inline std::vector<FileTensor> counted_tensors(const std::vector<ParameterSpec>&
 }
 
 inline void write_safetensors(const std::string& path, const std::vector<FileTensor>& tensors) {
-    std::vector<StoredTensor> stored;
+    std::vector<archive::StoredTensor> stored;
     std::map<std::string, const FileTensor*> by_name;
     for (const FileTensor& tensor : tensors) {
         stored.emplace_back();
@@ -57,17 +57,17 @@ inline void write_safetensors(const std::string& path, const std::vector<FileTen
         stored.back().shape = tensor.shape;
         by_name[tensor.name] = &tensor;
     }
-    SafetensorsWriter writer(path, stored, {{"format", "pt"}});
-    for (const StoredTensor& tensor : writer.tensors())
+    archive::SafetensorsWriter writer(path, stored, {{"format", "pt"}});
+    for (const archive::StoredTensor& tensor : writer.tensors())
         writer.write(std::as_bytes(std::span(by_name.at(tensor.name)->values)));
     writer.finish();
 }
 
 // config.json and model.safetensors.
-inline void write_model(const validation::ScratchFolder& folder, const ModelConfig& config,
+inline void write_model(const validation::ScratchFolder& folder, const model::ModelConfig& config,
                         const std::vector<FileTensor>& tensors) {
     folder.write("config.json", config_json_of(config));
     write_safetensors(folder.file("model.safetensors"), tensors);
 }
 
-}  // namespace trireme
+}  // namespace trireme::checkpoint

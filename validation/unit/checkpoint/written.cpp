@@ -10,8 +10,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // In as many ranges as there are parts; those behind the last row are empty.
-std::vector<Range> ranges_of(std::size_t size, std::size_t parts) {
-    std::vector<Range> ranges;
+std::vector<layout::Range> ranges_of(std::size_t size, std::size_t parts) {
+    std::vector<layout::Range> ranges;
     for (std::size_t p = 0; p < parts; ++p) {
         const std::size_t begin = size * p / parts;
         ranges.push_back({begin, size * (p + 1) / parts - begin});
@@ -19,12 +19,12 @@ std::vector<Range> ranges_of(std::size_t size, std::size_t parts) {
     return ranges;
 }
 
-void add_boxes(CheckpointState& state, std::size_t tensor, bool columns) {
+void add_boxes(checkpoint::CheckpointState& state, std::size_t tensor, bool columns) {
     const auto& [name, shape, rows, width, type, source] = state.tensors[tensor];
-    const std::vector<Range> own_rows = ranges_of(rows, state.parts.size());
+    const std::vector<layout::Range> own_rows = ranges_of(rows, state.parts.size());
     for (std::size_t p = 0; p < state.parts.size(); ++p) {
-        for (const Range own_columns : ranges_of(width, columns ? 2 : 1)) {
-            const Box box{own_rows[p], own_columns};
+        for (const layout::Range own_columns : ranges_of(width, columns ? 2 : 1)) {
+            const layout::Box box{own_rows[p], own_columns};
             if (!box.is_empty()) state.parts[p].boxes.push_back({tensor, box});
         }
     }
@@ -32,10 +32,10 @@ void add_boxes(CheckpointState& state, std::size_t tensor, bool columns) {
 
 }  // namespace
 
-WholeState::WholeState(std::vector<ParameterSpec> parameters, std::size_t moments, DType dtype)
+WholeState::WholeState(std::vector<model::ParameterSpec> parameters, std::size_t moments, device::DType dtype)
     : specs(std::move(parameters)) {
     for (std::size_t f = 0; f <= moments; ++f) {
-        const ParameterTensors& field = fields.emplace_back(specs, dtype, Place::memory);
+        const model::ParameterTensors& field = fields.emplace_back(specs, dtype, device::Place::memory);
         for (std::size_t p = 0; p < specs.size(); ++p) {
             visit_float(dtype, [&]<class T>(T) {
                 const auto values = field[p].flattened().as<T>();
@@ -46,42 +46,46 @@ WholeState::WholeState(std::vector<ParameterSpec> parameters, std::size_t moment
     }
 }
 
-std::vector<StateView> WholeState::views() const {
-    std::vector<StateView> views;
+std::vector<checkpoint::StateView> WholeState::views() const {
+    std::vector<checkpoint::StateView> views;
     for (std::size_t f = 0; f < fields.size(); ++f)
         for (std::size_t p = 0; p < specs.size(); ++p)
-            add_views(views, specs[p], state_field(f), {{0, specs[p].rows}, {0, specs[p].columns}},
-                      fields[f][p]);
+            checkpoint::add_views(views, specs[p], checkpoint::state_field(f),
+                                  {{0, specs[p].rows}, {0, specs[p].columns}}, fields[f][p]);
     return views;
 }
 
-std::vector<CheckpointTensor> tensors_of(const WholeState& whole, StoredType source) {
-    const StoredType type = whole.fields[0][0].dtype == DType::f64 ? StoredType::f64 : StoredType::f32;
-    std::vector<CheckpointTensor> tensors;
-    for (const ParameterSpec& spec : whole.specs) tensors.push_back(checkpoint_tensor(spec, type, source));
+std::vector<checkpoint::CheckpointTensor> tensors_of(const WholeState& whole, archive::StoredType source) {
+    const archive::StoredType type =
+        whole.fields[0][0].dtype == device::DType::f64 ? archive::StoredType::f64 : archive::StoredType::f32;
+    std::vector<checkpoint::CheckpointTensor> tensors;
+    for (const model::ParameterSpec& spec : whole.specs)
+        tensors.push_back(checkpoint::checkpoint_tensor(spec, type, source));
     return tensors;
 }
 
-ModelDescription description_of(const ModelConfig& config, const WholeState& whole) {
-    return {.config = config_text_of(config, tensors_of(whole, StoredType::f32))};
+checkpoint::ModelDescription description_of(const model::ModelConfig& config, const WholeState& whole) {
+    return {.config = config_text_of(config, tensors_of(whole, archive::StoredType::f32))};
 }
 
-fs::path write_values(const fs::path& checkpoints, const ModelConfig& config, const WholeState& whole,
-                      std::uint64_t step, const std::string& tokenizer, StoredType source, Existing existing) {
-    ModelDescription description = description_of(config, whole);
+fs::path write_values(const fs::path& checkpoints, const model::ModelConfig& config, const WholeState& whole,
+                      std::uint64_t step, const std::string& tokenizer, archive::StoredType source,
+                      archive::Existing existing) {
+    checkpoint::ModelDescription description = description_of(config, whole);
     description.tokenizer = tokenizer;
-    CheckpointState state = state_of(description, tensors_of(whole, source));
+    checkpoint::CheckpointState state = state_of(description, tensors_of(whole, source));
     state.step = step;
-    const auto rows = [&](std::size_t tensor, Range range) {
-        const Tensor part = whole.fields[0][tensor].row_range(range.begin, range.count);
+    const auto rows = [&](std::size_t tensor, layout::Range range) {
+        const device::Tensor part = whole.fields[0][tensor].row_range(range.begin, range.count);
         return std::span(static_cast<const std::byte*>(part.data), part.bytes());
     };
-    return write_checkpoint(checkpoints, state, description, rows, existing);
+    return checkpoint::write_checkpoint(checkpoints, state, description, rows, existing);
 }
 
-CheckpointState shared_state(const ModelConfig& config, const WholeState& whole, std::uint64_t step,
-                             std::size_t ranks, bool columns) {
-    CheckpointState state = state_of(description_of(config, whole), tensors_of(whole, StoredType::f32));
+checkpoint::CheckpointState shared_state(const model::ModelConfig& config, const WholeState& whole,
+                                         std::uint64_t step, std::size_t ranks, bool columns) {
+    checkpoint::CheckpointState state =
+        state_of(description_of(config, whole), tensors_of(whole, archive::StoredType::f32));
     state.step = step;
     state.moments = whole.fields.size() - 1;
     for (std::size_t r = 0; r < ranks; ++r) state.parts.push_back({.number = 2 * r});
@@ -89,25 +93,26 @@ CheckpointState shared_state(const ModelConfig& config, const WholeState& whole,
     return state;
 }
 
-fs::path write_shared(const fs::path& checkpoints, const ModelConfig& config, const WholeState& whole,
-                      const CheckpointState& state, const BeforeStage& before) {
-    const StateViews views(whole.views());
-    CheckpointState earlier = state;  // whose layout this one has
+fs::path write_shared(const fs::path& checkpoints, const model::ModelConfig& config, const WholeState& whole,
+                      const checkpoint::CheckpointState& state, const checkpoint::BeforeStage& before) {
+    const checkpoint::StateViews views(whole.views());
+    checkpoint::CheckpointState earlier = state;  // whose layout this one has
     earlier.save = "01234567";
     for (std::size_t p = 0; p < state.parts.size(); ++p) {
-        const std::vector<StateBox> boxes = boxes_of(state, state.parts[p]);
-        const PartLayout layout(earlier, p);
-        const PartWriter writer(save_folder(checkpoints, state), state, layout, state.step, before);
+        const std::vector<checkpoint::StateBox> boxes = checkpoint::boxes_of(state, state.parts[p]);
+        const checkpoint::PartLayout layout(earlier, p);
+        const checkpoint::PartWriter writer(save_folder(checkpoints, state), state, layout, state.step, before);
         std::vector<std::byte> bytes;
-        writer.write([&](std::size_t b, Range rows) {
+        writer.write([&](std::size_t b, layout::Range rows) {
             const auto& [tensor, field, box] = boxes[b];
-            const Box part{{box.rows.begin + rows.begin, rows.count}, box.columns};
+            const layout::Box part{{box.rows.begin + rows.begin, rows.count}, box.columns};
             bytes.resize(bytes_of(state, {tensor, field, part}));
             views.copy(state.tensors[tensor].name, field, part, bytes);
             return std::span<const std::byte>(bytes);
         });
     }
-    return complete(checkpoints, state, WholeTensors(earlier), description_of(config, whole), before);
+    return checkpoint::complete(checkpoints, state, checkpoint::WholeTensors(earlier),
+                                description_of(config, whole), before);
 }
 
 }  // namespace trireme::validation

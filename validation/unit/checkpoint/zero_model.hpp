@@ -11,20 +11,22 @@
 namespace trireme::validation {
 
 inline std::filesystem::path write_zero_model(const std::filesystem::path& checkpoints,
-                                              const ModelConfig& model, const std::string& tokenizer = "",
-                                              std::uint64_t step = 0) {
-    std::vector<CheckpointTensor> tensors;
-    for (const ParameterSpec& spec : unique_parameters(build_layers(model)))
-        tensors.push_back(checkpoint_tensor(spec, StoredType::f32, StoredType::f32));
-    const ModelDescription description{.config = config_text_of(model, tensors), .tokenizer = tokenizer};
+                                              const model::ModelConfig& model,
+                                              const std::string& tokenizer = "", std::uint64_t step = 0) {
+    std::vector<checkpoint::CheckpointTensor> tensors;
+    for (const model::ParameterSpec& spec : unique_parameters(build_layers(model)))
+        tensors.push_back(
+            checkpoint::checkpoint_tensor(spec, archive::StoredType::f32, archive::StoredType::f32));
+    const checkpoint::ModelDescription description{.config = config_text_of(model, tensors),
+                                                   .tokenizer = tokenizer};
     std::vector<std::byte> zeros;
-    const auto rows = [&](std::size_t tensor, Range range) {
+    const auto rows = [&](std::size_t tensor, layout::Range range) {
         zeros.resize(range.count * tensors[tensor].columns * sizeof(float));
         return std::span<const std::byte>(zeros);
     };
-    CheckpointState state = state_of(description, tensors);
+    checkpoint::CheckpointState state = state_of(description, tensors);
     state.step = step;
-    return write_checkpoint(checkpoints, state, description, rows, Existing::replaced);
+    return checkpoint::write_checkpoint(checkpoints, state, description, rows, archive::Existing::replaced);
 }
 
 }  // namespace trireme::validation

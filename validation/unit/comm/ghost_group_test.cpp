@@ -5,7 +5,7 @@
 
 #include "trireme/comm/collectives.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 std::string bug(const std::function<void()>& action) {
@@ -20,7 +20,7 @@ std::string bug(const std::function<void()>& action) {
 TEST(GhostGroup, IsDoneWithMessagesAtOnce) {
     const auto group = ghost_group("pipe", 1, 3);
     std::array<float, 4> values{1, 2, 3, 4};
-    const Tensor view{values.data(), DType::f32, 2, 2, 2};
+    const device::Tensor view{values.data(), device::DType::f32, 2, 2, 2};
 
     group->wait(std::array{group->start_send(view, 2, 7), group->start_receive(view, 0, 8)});
 
@@ -33,10 +33,10 @@ TEST(GhostGroup, IsDoneWithMessagesAtOnce) {
 
 TEST(GhostGroup, WalksThroughCollectivesWithTensorsThatAreNotThere) {
     const auto group = ghost_group("tensor", 0, 4);
-    Arena arena("walk", 0, Place::ghost);
-    const Tensor values = arena.tensor(DType::f64, 6, 16);
-    const std::vector<Range> ranges{{0, 3}, {3, 0}, {3, 2}, {5, 1}};
-    Arena scratch("scratch", 0, Place::ghost);
+    device::Arena arena("walk", 0, device::Place::ghost);
+    const device::Tensor values = arena.tensor(device::DType::f64, 6, 16);
+    const std::vector<layout::Range> ranges{{0, 3}, {3, 0}, {3, 2}, {5, 1}};
+    device::Arena scratch("scratch", 0, device::Place::ghost);
 
     gather_rows(*group, values, ranges);
     sum_in_rank_order(*group, values, scratch);
@@ -48,8 +48,9 @@ TEST(GhostGroup, WalksThroughCollectivesWithTensorsThatAreNotThere) {
 
 TEST(GhostGroup, CountsTheScratchThatASumIsSaidToNeed) {
     const auto group = ghost_group("data", 2, 3);
-    Arena scratch("scratch", 0, Place::ghost);
-    const Tensor values = Arena("walk", 0, Place::ghost).tensor(DType::f32, 5, 20);
+    device::Arena scratch("scratch", 0, device::Place::ghost);
+    const device::Tensor values =
+        device::Arena("walk", 0, device::Place::ghost).tensor(device::DType::f32, 5, 20);
 
     sum_in_rank_order(*group, values, scratch);
 
@@ -59,7 +60,7 @@ TEST(GhostGroup, CountsTheScratchThatASumIsSaidToNeed) {
 
 TEST(GhostGroup, FindsWhatARunWouldFind) {
     const auto group = ghost_group("pipe", 1, 3);
-    const Tensor cut{nullptr, DType::f32, 4, 2, 8};
+    const device::Tensor cut{nullptr, device::DType::f32, 4, 2, 8};
 
     EXPECT_EQ(bug([&] { group->start_send({}, 3); }), "rank 1 has no peer 3 in the pipe group of 3 ranks");
     EXPECT_EQ(bug([&] { group->start_receive({}, 1); }), "rank 1 has no peer 1 in the pipe group of 3 ranks");
@@ -68,4 +69,4 @@ TEST(GhostGroup, FindsWhatARunWouldFind) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 // Four ranks on two nodes, each with a GPU of its own.
@@ -59,4 +59,4 @@ TEST(GpuMessages, GoByTheMachinesMemoryWhereVersionsOfNcclDiffer) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::comm

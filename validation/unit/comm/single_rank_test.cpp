@@ -4,14 +4,14 @@
 
 #include "trireme/comm/collectives.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 TEST(SingleRank, IsItsOwnSum) {
     const auto group = single_rank("data");
     std::array<float, 3> values{1, 2, 3};
-    const Tensor view{values.data(), DType::f32, 1, 3, 3};
-    Arena scratch("scratch", sum_scratch_bytes(*group, view), Place::memory);
+    const device::Tensor view{values.data(), device::DType::f32, 1, 3, 3};
+    device::Arena scratch("scratch", sum_scratch_bytes(*group, view), device::Place::memory);
 
     sum_in_rank_order(*group, view, scratch);
 
@@ -23,8 +23,8 @@ TEST(SingleRank, IsItsOwnSum) {
 TEST(SingleRank, HasAllRowsAlready) {
     const auto group = single_rank("tensor");
     std::array<double, 6> values{1, 2, 3, 4, 5, 6};
-    const Tensor view{values.data(), DType::f64, 3, 2, 2};
-    Arena scratch("scratch", 0, Place::memory);
+    const device::Tensor view{values.data(), device::DType::f64, 3, 2, 2};
+    device::Arena scratch("scratch", 0, device::Place::memory);
 
     gather_rows(*group, view, {{0, 3}});
     sum_rows(*group, view, {{0, 3}}, scratch);
@@ -35,8 +35,8 @@ TEST(SingleRank, HasAllRowsAlready) {
 TEST(SingleRank, RefusesRangesThatDoNotCutTheRows) {
     const auto group = single_rank("tensor");
     std::array<double, 6> values{};
-    const Tensor view{values.data(), DType::f64, 3, 2, 2};
-    const auto refusal = [&](const std::vector<Range>& ranges) -> std::string {
+    const device::Tensor view{values.data(), device::DType::f64, 3, 2, 2};
+    const auto refusal = [&](const std::vector<layout::Range>& ranges) -> std::string {
         try {
             gather_rows(*group, view, ranges);
         } catch (const BugError& error) {
@@ -68,4 +68,4 @@ TEST(SingleRank, HasNobodyToSendTo) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::comm

@@ -7,7 +7,7 @@
 #include "trireme/data/batch.hpp"
 #include "unit/data/small_corpus.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using validation::bert_bytes;
@@ -22,17 +22,18 @@ using validation::small_corpus;
 using validation::TokenRow;
 
 using Ints = std::vector<std::int32_t>;
-using Visits = std::vector<SampleVisit>;
+using Visits = std::vector<plan::SampleVisit>;
 
 constexpr std::int32_t cls = 257;
 constexpr std::int32_t sep = 258;
 constexpr std::int32_t mask = 259;
 
-constexpr LengthPolicy policies[] = {LengthPolicy::fixed, LengthPolicy::pad, LengthPolicy::pack};
+constexpr plan::LengthPolicy policies[] = {plan::LengthPolicy::fixed, plan::LengthPolicy::pad,
+                                           plan::LengthPolicy::pack};
 
 // Also holds the promise of count_targets: as many as the batch has.
 Batch built(const Corpus& corpus, const std::vector<Sample>& samples, const BatchRules& rules, Visits visits,
-            LengthPolicy policy = LengthPolicy::pad, std::size_t longest = 40) {
+            plan::LengthPolicy policy = plan::LengthPolicy::pad, std::size_t longest = 40) {
     const std::size_t counted = count_targets(corpus, samples, rules, visits);
     Batch batch =
         build_batch(corpus, samples, rules, make_micro_batch(std::move(visits), samples, policy, longest));
@@ -56,7 +57,7 @@ protected:
         return row;
     }
 
-    Batch masked(Visits visits, LengthPolicy policy = LengthPolicy::pad) const {
+    Batch masked(Visits visits, plan::LengthPolicy policy = plan::LengthPolicy::pad) const {
         return built(corpus_, samples_, rules_, std::move(visits), policy);
     }
 
@@ -100,8 +101,8 @@ TEST_F(MaskedRows, BeginWhereTheirPieceDoes) {
 }
 
 TEST_F(MaskedRows, HideTheSameInEveryBatchAndLayout) {
-    const Batch alone = masked({{7, 1}}, LengthPolicy::pack);
-    for (const LengthPolicy policy : policies) {
+    const Batch alone = masked({{7, 1}}, plan::LengthPolicy::pack);
+    for (const plan::LengthPolicy policy : policies) {
         const Batch batch = masked({{7, 0}, {7, 2}, {7, 1}}, policy);
 
         EXPECT_EQ(part(batch.tokens, batch.spans[2]), alone.tokens);
@@ -149,7 +150,7 @@ TEST_F(MaskedRows, ShowTheMaskAtMostHiddenPlaces) {
 // Questions of two tokens and one, contexts of four and three.
 class SpanRowsOfTwo : public ::testing::Test {
 protected:
-    Batch spans(const std::vector<Sample>& samples, LengthPolicy policy = LengthPolicy::pad) const {
+    Batch spans(const std::vector<Sample>& samples, plan::LengthPolicy policy = plan::LengthPolicy::pad) const {
         Visits visits;
         for (std::uint64_t sample = 0; sample < samples.size(); ++sample) visits.push_back({0, sample});
         return built(corpus_, samples, {.task = Task::span}, visits, policy, 10);
@@ -179,7 +180,7 @@ TEST_F(SpanRowsOfTwo, HoldTheQuestionAndTheContext) {
 }
 
 TEST_F(SpanRowsOfTwo, CountPlacesFromTheirOwnFirstRow) {
-    for (const LengthPolicy policy : policies) {
+    for (const plan::LengthPolicy policy : policies) {
         const Batch batch = spans({{0, 0, 9}, {1, 0, 7}}, policy);
 
         EXPECT_EQ(part(batch.tokens, batch.spans[1]), (Ints{cls, 31, sep, 41, 42, 43, sep}));
@@ -269,7 +270,7 @@ TEST_F(SixteenPixels, BecomePatchesChannelByChannel) {
 
 TEST_F(SixteenPixels, LieOneSampleAfterTheOther) {
     const std::vector<Sample> samples{{0, 0, 3}, {1, 0, 3}};
-    for (const LengthPolicy policy : policies) {
+    for (const plan::LengthPolicy policy : policies) {
         const Batch batch =
             built(corpus_, samples, {.task = Task::classify, .patch = 2}, {{0, 1}, {0, 0}}, policy, 3);
 
@@ -301,4 +302,4 @@ TEST_F(SixteenPixels, RefuseOtherPatchesThanTheSampleHas) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

@@ -7,7 +7,7 @@
 #include "trireme/base/error.hpp"
 #include "unit/data/small_corpus.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using validation::end_of_bytes;
@@ -23,12 +23,13 @@ class ThreeRows : public ::testing::Test {
 protected:
     static std::vector<Sample> whole_rows() { return {{0, 0, 4}, {1, 0, 2}, {2, 0, 3}}; }
 
-    Batch built(const std::vector<Sample>& samples, std::vector<SampleVisit> visits, LengthPolicy policy,
-                std::size_t longest = 4) const {
+    Batch built(const std::vector<Sample>& samples, std::vector<plan::SampleVisit> visits,
+                plan::LengthPolicy policy, std::size_t longest = 4) const {
         return build_batch(corpus_, samples, {}, make_micro_batch(std::move(visits), samples, policy, longest));
     }
 
-    std::size_t counted(const std::vector<Sample>& samples, const std::vector<SampleVisit>& visits) const {
+    std::size_t counted(const std::vector<Sample>& samples,
+                        const std::vector<plan::SampleVisit>& visits) const {
         return count_targets(corpus_, samples, {}, visits);
     }
 
@@ -37,7 +38,7 @@ private:
     Corpus corpus_ = small_corpus(folder_, {{11, 12, 13, 14}, {21, 22}, {31, 32, 33}});
 };
 
-const std::vector<SampleVisit> second_and_third{{.epoch = 0, .sample = 1}, {.epoch = 0, .sample = 2}};
+const std::vector<plan::SampleVisit> second_and_third{{.epoch = 0, .sample = 1}, {.epoch = 0, .sample = 2}};
 
 void expect_spans(const Batch& batch, const std::vector<std::pair<std::size_t, std::size_t>>& expected) {
     ASSERT_EQ(batch.spans.size(), expected.size());
@@ -53,7 +54,7 @@ void expect_spans(const Batch& batch, const std::vector<std::pair<std::size_t, s
 }
 
 TEST_F(ThreeRows, PackedLieOneAfterTheOther) {
-    const Batch batch = built(whole_rows(), second_and_third, LengthPolicy::pack);
+    const Batch batch = built(whole_rows(), second_and_third, plan::LengthPolicy::pack);
 
     EXPECT_EQ(batch.tokens, (Ints{21, 22, 31, 32, 33}));
     EXPECT_EQ(batch.targets, (Ints{22, end, 32, 33, end}));
@@ -62,7 +63,7 @@ TEST_F(ThreeRows, PackedLieOneAfterTheOther) {
 }
 
 TEST_F(ThreeRows, PaddedAreAsLongAsTheLongestOfTheMicroBatch) {
-    const Batch batch = built(whole_rows(), second_and_third, LengthPolicy::pad);
+    const Batch batch = built(whole_rows(), second_and_third, plan::LengthPolicy::pad);
 
     EXPECT_EQ(batch.tokens, (Ints{21, 22, 0, 31, 32, 33}));
     EXPECT_EQ(batch.targets, (Ints{22, end, -1, 32, 33, end}));
@@ -71,12 +72,12 @@ TEST_F(ThreeRows, PaddedAreAsLongAsTheLongestOfTheMicroBatch) {
 }
 
 TEST_F(ThreeRows, ListTheRowsThatPredict) {
-    EXPECT_EQ(built(whole_rows(), second_and_third, LengthPolicy::pad).predicted, (Ints{0, 1, 3, 4, 5}));
-    EXPECT_EQ(built(whole_rows(), second_and_third, LengthPolicy::pack).predicted, (Ints{0, 1, 2, 3, 4}));
+    EXPECT_EQ(built(whole_rows(), second_and_third, plan::LengthPolicy::pad).predicted, (Ints{0, 1, 3, 4, 5}));
+    EXPECT_EQ(built(whole_rows(), second_and_third, plan::LengthPolicy::pack).predicted, (Ints{0, 1, 2, 3, 4}));
 }
 
 TEST_F(ThreeRows, FixedAreAsLongAsTheLongestOfTheRun) {
-    const Batch batch = built(whole_rows(), second_and_third, LengthPolicy::fixed, 5);
+    const Batch batch = built(whole_rows(), second_and_third, plan::LengthPolicy::fixed, 5);
 
     EXPECT_EQ(batch.tokens, (Ints{21, 22, 0, 0, 0, 31, 32, 33, 0, 0}));
     EXPECT_EQ(batch.targets, (Ints{22, end, -1, -1, -1, 32, 33, end, -1, -1}));
@@ -86,7 +87,7 @@ TEST_F(ThreeRows, FixedAreAsLongAsTheLongestOfTheRun) {
 
 TEST_F(ThreeRows, KeepTheOrderOfTheVisits) {
     const Batch batch =
-        built(whole_rows(), {{.epoch = 1, .sample = 2}, {.epoch = 1, .sample = 0}}, LengthPolicy::pack);
+        built(whole_rows(), {{.epoch = 1, .sample = 2}, {.epoch = 1, .sample = 0}}, plan::LengthPolicy::pack);
 
     EXPECT_EQ(batch.tokens, (Ints{31, 32, 33, 11, 12, 13, 14}));
 }
@@ -95,7 +96,7 @@ TEST_F(ThreeRows, InPiecesPredictTheFirstTokenOfTheNextPiece) {
     const std::vector<Sample> pieces{{0, 0, 2}, {0, 2, 2}};
 
     const Batch batch =
-        built(pieces, {{.epoch = 0, .sample = 0}, {.epoch = 0, .sample = 1}}, LengthPolicy::pack);
+        built(pieces, {{.epoch = 0, .sample = 0}, {.epoch = 0, .sample = 1}}, plan::LengthPolicy::pack);
 
     EXPECT_EQ(batch.tokens, (Ints{11, 12, 13, 14}));
     EXPECT_EQ(batch.targets, (Ints{12, 13, 14, end}));
@@ -106,7 +107,7 @@ TEST_F(ThreeRows, InPiecesPredictTheFirstTokenOfTheNextPiece) {
 TEST_F(ThreeRows, WithoutTheEndTokenPredictTheirLastToken) {
     const std::vector<Sample> samples{{0, 0, 3}, {1, 0, 1}, {2, 0, 2}};
 
-    const Batch batch = built(samples, second_and_third, LengthPolicy::pad);
+    const Batch batch = built(samples, second_and_third, plan::LengthPolicy::pad);
 
     EXPECT_EQ(batch.tokens, (Ints{21, 0, 31, 32}));
     EXPECT_EQ(batch.targets, (Ints{22, -1, 32, 33}));
@@ -114,7 +115,8 @@ TEST_F(ThreeRows, WithoutTheEndTokenPredictTheirLastToken) {
 }
 
 TEST_F(ThreeRows, HaveOneEntryOfEverythingForEachRowOfTheBatch) {
-    for (const LengthPolicy policy : {LengthPolicy::fixed, LengthPolicy::pad, LengthPolicy::pack}) {
+    for (const plan::LengthPolicy policy :
+         {plan::LengthPolicy::fixed, plan::LengthPolicy::pad, plan::LengthPolicy::pack}) {
         const Batch batch = built(whole_rows(), second_and_third, policy);
 
         EXPECT_EQ(batch.targets.size(), batch.rows());
@@ -129,11 +131,11 @@ TEST_F(ThreeRows, HaveOneEntryOfEverythingForEachRowOfTheBatch) {
 }
 
 TEST_F(ThreeRows, HaveAVisitOfTheirOwnInEachEpoch) {
-    std::vector<SampleVisit> visits;
+    std::vector<plan::SampleVisit> visits;
     for (std::uint64_t epoch = 0; epoch < 50; ++epoch)
         for (std::uint64_t sample = 0; sample < 3; ++sample) visits.push_back({epoch, sample});
 
-    const Batch batch = built(whole_rows(), visits, LengthPolicy::pack);
+    const Batch batch = built(whole_rows(), visits, plan::LengthPolicy::pack);
 
     std::set<std::int64_t> seen;
     for (const TokenSpan& span : batch.spans) seen.insert(span.visit);
@@ -142,15 +144,17 @@ TEST_F(ThreeRows, HaveAVisitOfTheirOwnInEachEpoch) {
 
 // What dropout is keyed by must not know which other samples are near, or how they are padded.
 TEST_F(ThreeRows, HaveTheSameVisitInEveryMicroBatchAndLayout) {
-    const SampleVisit visit{.epoch = 7, .sample = 2};
-    const std::int64_t alone = built(whole_rows(), {visit}, LengthPolicy::pack).spans[0].visit;
+    const plan::SampleVisit visit{.epoch = 7, .sample = 2};
+    const std::int64_t alone = built(whole_rows(), {visit}, plan::LengthPolicy::pack).spans[0].visit;
 
-    for (const LengthPolicy policy : {LengthPolicy::fixed, LengthPolicy::pad, LengthPolicy::pack})
+    for (const plan::LengthPolicy policy :
+         {plan::LengthPolicy::fixed, plan::LengthPolicy::pad, plan::LengthPolicy::pack})
         EXPECT_EQ(built(whole_rows(), {{7, 0}, visit}, policy).spans[1].visit, alone);
 }
 
 TEST_F(ThreeRows, GiveNoRowsToAMicroBatchWithoutSamples) {
-    for (const LengthPolicy policy : {LengthPolicy::fixed, LengthPolicy::pad, LengthPolicy::pack}) {
+    for (const plan::LengthPolicy policy :
+         {plan::LengthPolicy::fixed, plan::LengthPolicy::pad, plan::LengthPolicy::pack}) {
         const Batch batch = built(whole_rows(), {}, policy);
 
         EXPECT_EQ(batch.rows(), 0U);
@@ -161,26 +165,27 @@ TEST_F(ThreeRows, GiveNoRowsToAMicroBatchWithoutSamples) {
 
 TEST_F(ThreeRows, RefuseASampleThatReachesBeyondItsRow) {
     const std::vector<Sample> beyond{{1, 0, 3}};  // two tokens and the end offer two predictions
-    const std::vector<SampleVisit> visit{{.epoch = 0, .sample = 0}};
+    const std::vector<plan::SampleVisit> visit{{.epoch = 0, .sample = 0}};
 
-    EXPECT_THROW(built(beyond, visit, LengthPolicy::pack), BugError);
+    EXPECT_THROW(built(beyond, visit, plan::LengthPolicy::pack), BugError);
 }
 
 TEST(MicroBatch, IsAsLongAsItsPolicySays) {
     const std::vector<Sample> samples{{0, 0, 4}, {1, 0, 2}, {2, 0, 3}};
 
-    EXPECT_EQ(make_micro_batch(second_and_third, samples, LengthPolicy::fixed, 9).padded_length, 9U);
-    EXPECT_EQ(make_micro_batch(second_and_third, samples, LengthPolicy::pad, 9).padded_length, 3U);
-    EXPECT_EQ(make_micro_batch(second_and_third, samples, LengthPolicy::pack, 9).padded_length, 0U);
-    EXPECT_EQ(make_micro_batch(second_and_third, samples, LengthPolicy::pad, 9).samples, second_and_third);
+    EXPECT_EQ(make_micro_batch(second_and_third, samples, plan::LengthPolicy::fixed, 9).padded_length, 9U);
+    EXPECT_EQ(make_micro_batch(second_and_third, samples, plan::LengthPolicy::pad, 9).padded_length, 3U);
+    EXPECT_EQ(make_micro_batch(second_and_third, samples, plan::LengthPolicy::pack, 9).padded_length, 0U);
+    EXPECT_EQ(make_micro_batch(second_and_third, samples, plan::LengthPolicy::pad, 9).samples,
+              second_and_third);
 }
 
 TEST_F(ThreeRows, CountTheirTargetsWithoutABatch) {
-    const std::vector<SampleVisit> visits{{0, 0}, {0, 2}, {1, 0}};
+    const std::vector<plan::SampleVisit> visits{{0, 0}, {0, 2}, {1, 0}};
 
     EXPECT_EQ(counted(whole_rows(), visits), 4U + 3U + 4U);
     EXPECT_EQ(counted(whole_rows(), {}), 0U);
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

@@ -7,7 +7,7 @@
 #include "unit/data/changed_file.hpp"
 #include "unit/data/small_corpus.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using validation::described;
@@ -168,4 +168,4 @@ TEST(CorpusDamage, AFlippedByteAnywhereIsRefusedOrChangesNothing) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

@@ -6,7 +6,7 @@
 #include "unit/data/changed_file.hpp"
 #include "unit/data/small_corpus.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using validation::bert_bytes;
@@ -251,4 +251,4 @@ TEST(CorpusKindsDamage, AFlippedByteAnywhereIsRefusedOrChangesNothing) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

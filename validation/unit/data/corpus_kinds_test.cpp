@@ -7,7 +7,7 @@
 #include "trireme/base/error.hpp"
 #include "unit/data/small_corpus.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using validation::bert_bytes;
@@ -283,4 +283,4 @@ TEST(CorpusWriter, RefusesAnAnswerWithAZeroByte) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

@@ -10,7 +10,7 @@
 #include "trireme/base/error.hpp"
 #include "unit/data/small_corpus.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using validation::described;
@@ -181,4 +181,4 @@ TEST(CorpusWriter, SaysThatTheDiskIsFullAndLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

@@ -7,7 +7,7 @@
 #include "unit/data/changed_file.hpp"
 #include "unit/data/small_corpus.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using validation::message_of;
@@ -75,4 +75,4 @@ TEST(CorpusOfVersion2, SaysWhatARowIs) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

@@ -10,7 +10,7 @@
 #include "unit/data/gzipped.hpp"
 #include "unit/data/image_files.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using validation::cifar_image;
@@ -209,4 +209,4 @@ TEST(SourceFormat, IsThatOfTheOptionWhateverTheName) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

@@ -8,7 +8,7 @@
 #include "data/targets.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 constexpr RandomKey key{2019};
@@ -103,4 +103,4 @@ TEST(Masking, NeedsATokenThatIsNotSpecial) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

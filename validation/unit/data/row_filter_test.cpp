@@ -5,7 +5,7 @@
 #include "error_message.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using validation::message_of;
@@ -64,4 +64,4 @@ TEST(RowFilter, SaysWhatTheRowsHaveWhenNothingMatches) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

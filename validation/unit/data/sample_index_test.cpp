@@ -12,7 +12,7 @@
 #include "trireme/base/error.hpp"
 #include "unit/data/small_corpus.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using validation::corpus_of_lengths;
@@ -235,4 +235,4 @@ TEST(SampleIndex, AsksForAnEndTokenOnlyWhereOneIsWanted) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

@@ -6,7 +6,7 @@
 #include "trireme/data/sample_index.hpp"
 #include "unit/data/small_corpus.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using validation::bert_bytes;
@@ -228,4 +228,4 @@ TEST(ValidationShare, OfOneNeedsSomethingToValidateOn) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

@@ -4,7 +4,7 @@
 
 #include "trireme/data/sample_index.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 class SamplerOf : public ::testing::TestWithParam<std::uint64_t> {};
@@ -16,7 +16,7 @@ TEST_P(SamplerOf, VisitsEverySampleOncePerEpoch) {
     for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
         std::set<std::uint64_t> seen;
         for (std::uint64_t i = 0; i < count; ++i) {
-            const SampleVisit visit = sampler.visit(epoch * count + i);
+            const plan::SampleVisit visit = sampler.visit(epoch * count + i);
             EXPECT_EQ(visit.epoch, epoch);
             EXPECT_LT(visit.sample, count);
             seen.insert(visit.sample);
@@ -33,7 +33,7 @@ TEST(Sampler, GoesOnAtAnyOrdinal) {
     const auto whole = sampler.visits(0, 250);
     const auto rest = Sampler(100, 7).visits(130, 120);
 
-    EXPECT_EQ(std::vector<SampleVisit>(whole.begin() + 130, whole.end()), rest);
+    EXPECT_EQ(std::vector<plan::SampleVisit>(whole.begin() + 130, whole.end()), rest);
 }
 
 TEST(Sampler, ShufflesEveryEpochAndEverySeedInItsOwnWay) {
@@ -41,7 +41,7 @@ TEST(Sampler, ShufflesEveryEpochAndEverySeedInItsOwnWay) {
 
     const auto order = [](const Sampler& s, std::uint64_t epoch) {
         std::vector<std::uint64_t> samples;
-        for (const SampleVisit& visit : s.visits(epoch * 64, 64)) samples.push_back(visit.sample);
+        for (const plan::SampleVisit& visit : s.visits(epoch * 64, 64)) samples.push_back(visit.sample);
         return samples;
     };
 
@@ -51,4 +51,4 @@ TEST(Sampler, ShufflesEveryEpochAndEverySeedInItsOwnWay) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

@@ -15,17 +15,17 @@ using TokenRow = std::vector<std::uint32_t>;
 constexpr std::uint32_t end_of_bytes = 256;  // the end token of Tokenizer::bytes()
 
 // The bytes, their end token 256, [CLS] 257, [SEP] 258 and [MASK] 259.
-inline Tokenizer bert_bytes() {
+inline data::Tokenizer bert_bytes() {
     const std::vector<std::string> specials{"[CLS]", "[SEP]", "[MASK]"};
-    return Tokenizer::bytes().with_special_tokens(specials);
+    return data::Tokenizer::bytes().with_special_tokens(specials);
 }
 
-inline CorpusDescription described(RowKind kind, const Tokenizer& tokenizer) {
+inline data::CorpusDescription described(data::RowKind kind, const data::Tokenizer& tokenizer) {
     return {.kind = kind, .tokenizer = tokenizer, .image = {}, .source = "rows", .filter = "", .licence = ""};
 }
 
-inline CorpusDescription described_images(const ImageSize& size) {
-    return {.kind = RowKind::image,
+inline data::CorpusDescription described_images(const data::ImageSize& size) {
+    return {.kind = data::RowKind::image,
             .tokenizer = std::nullopt,
             .image = size,
             .source = "rows",
@@ -33,52 +33,53 @@ inline CorpusDescription described_images(const ImageSize& size) {
             .licence = ""};
 }
 
-inline CorpusRow text_row(const TokenRow& tokens) {
-    CorpusRow row;
+inline data::CorpusRow text_row(const TokenRow& tokens) {
+    data::CorpusRow row;
     row.tokens = tokens;
     return row;
 }
 
-inline CorpusRow labelled_row(const TokenRow& tokens, std::uint32_t label) {
-    CorpusRow row;
+inline data::CorpusRow labelled_row(const TokenRow& tokens, std::uint32_t label) {
+    data::CorpusRow row;
     row.tokens = tokens;
     row.label = label;
     return row;
 }
 
-inline CorpusRow question_row(const TokenRow& tokens, const Question& question) {
-    CorpusRow row;
+inline data::CorpusRow question_row(const TokenRow& tokens, const data::Question& question) {
+    data::CorpusRow row;
     row.tokens = tokens;
     row.question = question;
     return row;
 }
 
-inline CorpusRow image_row(const std::vector<std::uint8_t>& pixels, std::uint32_t label) {
-    CorpusRow row;
+inline data::CorpusRow image_row(const std::vector<std::uint8_t>& pixels, std::uint32_t label) {
+    data::CorpusRow row;
     row.label = label;
     row.pixels = pixels;
     return row;
 }
 
-inline Corpus corpus_of(const ScratchFolder& folder, const CorpusDescription& description,
-                        const std::vector<CorpusRow>& rows, std::vector<std::string> class_names = {}) {
-    CorpusWriter writer(folder.file("corpus.h5"), description);
-    for (const CorpusRow& row : rows) writer.add(row);
+inline data::Corpus corpus_of(const ScratchFolder& folder, const data::CorpusDescription& description,
+                              const std::vector<data::CorpusRow>& rows,
+                              std::vector<std::string> class_names = {}) {
+    data::CorpusWriter writer(folder.file("corpus.h5"), description);
+    for (const data::CorpusRow& row : rows) writer.add(row);
     writer.finish(std::move(class_names));
-    return Corpus::open(folder.file("corpus.h5"));
+    return data::Corpus::open(folder.file("corpus.h5"));
 }
 
 // Rows of text.
-inline Corpus small_corpus(const ScratchFolder& folder, const std::vector<TokenRow>& rows,
-                           const Tokenizer& tokenizer = Tokenizer::bytes()) {
-    std::vector<CorpusRow> texts;
+inline data::Corpus small_corpus(const ScratchFolder& folder, const std::vector<TokenRow>& rows,
+                                 const data::Tokenizer& tokenizer = data::Tokenizer::bytes()) {
+    std::vector<data::CorpusRow> texts;
     for (const TokenRow& row : rows) texts.push_back(text_row(row));
-    return corpus_of(folder, described(RowKind::text, tokenizer), texts);
+    return corpus_of(folder, described(data::RowKind::text, tokenizer), texts);
 }
 
 // Rows of text of these lengths, of token 1.
-inline Corpus corpus_of_lengths(const ScratchFolder& folder, const std::vector<std::size_t>& lengths,
-                                const Tokenizer& tokenizer = Tokenizer::bytes()) {
+inline data::Corpus corpus_of_lengths(const ScratchFolder& folder, const std::vector<std::size_t>& lengths,
+                                      const data::Tokenizer& tokenizer = data::Tokenizer::bytes()) {
     std::vector<TokenRow> rows;
     for (const std::size_t length : lengths) rows.emplace_back(length, 1U);
     return small_corpus(folder, rows, tokenizer);

@@ -8,7 +8,7 @@
 #include "trireme/base/error.hpp"
 #include "unit/data/gzipped.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using validation::gzipped;
@@ -237,4 +237,4 @@ TEST(RowReader, KnowsHowFarItIs) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

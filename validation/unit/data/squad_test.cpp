@@ -8,7 +8,7 @@
 #include "trireme/data/source.hpp"
 #include "unit/data/gzipped.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using validation::gzipped;
@@ -194,4 +194,4 @@ TEST(Squad, ReadsEveryQuestionOfARealFile) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

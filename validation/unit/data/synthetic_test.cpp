@@ -11,7 +11,7 @@
 #include "trireme/base/sha256.hpp"
 #include "trireme/data/source.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 std::vector<SourceRow> sample(std::size_t count, std::uint64_t seed = 1) {
@@ -113,4 +113,4 @@ TEST(Synthetic, IsVaried) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

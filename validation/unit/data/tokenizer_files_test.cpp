@@ -8,7 +8,7 @@
 #include "trireme/base/error.hpp"
 #include "unit/data/tokenizer_sample.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -281,4 +281,4 @@ TEST(TokenizerPath, ThatDoesNotExistIsNamed) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

@@ -8,7 +8,7 @@
 
 #include "trireme/data/tokenizer.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -72,4 +72,4 @@ TEST_F(Gpt2, EncodesAMegabyteWithoutABreak) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

@@ -5,7 +5,7 @@
 #include "data/tokenizer/merge_rules.hpp"
 #include "data/tokenizer/word_index.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using Tokens = std::vector<std::uint32_t>;
@@ -82,4 +82,4 @@ TEST(WordIndex, FindsTheWordsThatWereIndexedOnly) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

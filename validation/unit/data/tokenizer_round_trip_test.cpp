@@ -5,7 +5,7 @@
 #include "trireme/base/error.hpp"
 #include "unit/data/tokenizer_sample.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using tokenizer_sample::drawn;
@@ -157,4 +157,4 @@ TEST(Utf8Prefix, EndsAtTheFirstSequenceThatIsNotWellFormed) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

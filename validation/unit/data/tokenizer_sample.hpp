@@ -8,7 +8,7 @@
 
 #include "trireme/data/tokenizer.hpp"
 
-namespace trireme::tokenizer_sample {
+namespace trireme::data::tokenizer_sample {
 
 inline constexpr std::string_view text =
     "def mean(values):\n"
@@ -50,4 +50,4 @@ inline std::string drawn_bytes(std::size_t count, unsigned seed) {
     return bytes;
 }
 
-}  // namespace trireme::tokenizer_sample
+}  // namespace trireme::data::tokenizer_sample

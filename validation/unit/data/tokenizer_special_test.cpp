@@ -5,7 +5,7 @@
 #include "trireme/base/error.hpp"
 #include "unit/data/tokenizer_sample.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using validation::message_of;
@@ -88,4 +88,4 @@ TEST(SpecialTokens, MustBeTexts) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

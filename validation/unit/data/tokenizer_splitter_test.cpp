@@ -6,7 +6,7 @@
 #include "data/tokenizer/byte_text.hpp"
 #include "data/tokenizer/splitter.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 std::vector<std::string> pieces(std::string_view text) {
@@ -71,4 +71,4 @@ TEST(ByteAlphabet, KnowsNoOtherCharacter) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

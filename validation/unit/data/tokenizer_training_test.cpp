@@ -7,7 +7,7 @@
 #include "trireme/base/error.hpp"
 #include "unit/data/tokenizer_sample.hpp"
 
-namespace trireme {
+namespace trireme::data {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -155,4 +155,4 @@ TEST(Training, RefusesAVocabularySmallerThanTheBytes) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::data

@@ -4,7 +4,7 @@
 
 #include "trireme/device/machine.hpp"
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 TEST(Affinity, IsReadOnMachinesWithMoreThan1024Cpus) {
@@ -35,4 +35,4 @@ TEST(Affinity, OfThisProcessHasCoresOfTheMachine) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::device

@@ -2,7 +2,7 @@
 
 #include "trireme/device/buffer.hpp"
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 TEST(Arena, CountsAsAGhostWhatItNeedsAsMemory) {
@@ -48,4 +48,4 @@ TEST(Tensor, CutsRowsAndColumnsOutOfTheSameMemory) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::device

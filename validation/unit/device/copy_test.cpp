@@ -5,7 +5,7 @@
 
 #include "trireme/device/buffer.hpp"
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 template <class T, std::size_t size>
@@ -73,4 +73,4 @@ TEST(CopyRows, RefusesAnotherTypeOrShape) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::device

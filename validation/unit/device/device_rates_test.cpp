@@ -2,7 +2,7 @@
 
 #include "trireme/device/stream.hpp"
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 const DeviceRates rates{.flops = 100, .bandwidth = 10, .launch = 0.25};
@@ -22,4 +22,4 @@ TEST(DeviceRates, FollowTheClockWhereArithmeticIsWhatTakesTime) {
 TEST(DeviceRates, AreOfNoStreamUnlessSaid) { EXPECT_FALSE(Stream{}.seconds_of); }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::device

@@ -6,7 +6,7 @@
 #include "nvml_stand_in/play.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 using validation::first_gpu;
@@ -136,4 +136,4 @@ TEST(GpuClock, OfAGpuThatHasNoneToSetIsRefused) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::device

@@ -5,7 +5,7 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/device/stream.hpp"
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 constexpr Cost norm{.kernel = "layer_norm", .bytes = 64};
@@ -90,4 +90,4 @@ TEST(Slowness, OwesNothingOfAnotherFactor) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::device

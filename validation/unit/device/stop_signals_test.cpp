@@ -8,7 +8,7 @@
 
 #include "trireme/device/wait.hpp"
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 bool has_received(const StopSignals& signals, int signal) {
@@ -144,4 +144,4 @@ TEST(StopSignals, EndTheProcessAtTheSecondInterrupt) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::device

@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 std::vector<std::string> names_in(const Trace& trace) {
@@ -100,4 +100,4 @@ TEST(TracedJob, BelongsToTheStepInWhichItWasGiven) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::device

@@ -3,7 +3,7 @@
 #include "scratch_folder.hpp"
 #include "trireme/device/machine.hpp"
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 using validation::ScratchFolder;
@@ -122,4 +122,4 @@ TEST_F(MemoryLimits, AreTheSameForProcessesOfAGroup) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::device

@@ -10,7 +10,7 @@
 #include "error_message.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 using validation::message_of;
@@ -121,4 +121,4 @@ TEST(Wait, EndsWithWhateverTheLookoutThrows) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::device

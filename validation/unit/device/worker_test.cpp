@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace trireme {
+namespace trireme::device {
 namespace {
 
 TEST(Worker, DoesWhatItIsGivenInOrder) {
@@ -72,4 +72,4 @@ TEST(Worker, GivesBackWhatAJobThrowsAndLeavesTheNextOut) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::device

@@ -10,7 +10,7 @@
 #include "trireme/base/error.hpp"
 #include "unit/layout/random_loads.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 using Counts = std::vector<std::size_t>;
@@ -245,4 +245,4 @@ TEST(BalancedCuts, AreAsGoodAsTryingAll) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::layout

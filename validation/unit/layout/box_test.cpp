@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 TEST(Range, IntersectsInWhatBothHold) {
@@ -30,4 +30,4 @@ TEST(Box, IsEmptyWhereOneAxisSharesNothing) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::layout

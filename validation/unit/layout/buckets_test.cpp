@@ -8,7 +8,7 @@
 #include "trireme/layout/pieces.hpp"
 #include "unit/layout/held_tensors.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 using validation::whole_tensor;
@@ -223,4 +223,4 @@ TEST(Buckets, AreFilledForAThousandRanks) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::layout

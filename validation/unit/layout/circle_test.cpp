@@ -9,7 +9,7 @@
 #include "error_message.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 // Ranks with gaps between them, the one in the middle not the lowest.
@@ -107,4 +107,4 @@ TEST(Circle, KnowsNobodyOutside) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::layout

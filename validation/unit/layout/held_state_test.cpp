@@ -7,7 +7,7 @@
 
 #include "unit/layout/held_tensors.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 constexpr int ranks = 8;
@@ -77,4 +77,4 @@ TEST(PlacementsWithin, SayWhereAPartOfMemoryComesFrom) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::layout

@@ -6,41 +6,41 @@
 namespace trireme::validation {
 namespace {
 
-std::vector<Slice> joined(std::vector<Slice> slices, const std::vector<Slice>& more) {
+std::vector<layout::Slice> joined(std::vector<layout::Slice> slices, const std::vector<layout::Slice>& more) {
     slices.insert(slices.end(), more.begin(), more.end());
     return slices;
 }
 
-std::vector<Slice> shifted(std::vector<Slice> slices, std::size_t columns) {
-    for (Slice& slice : slices) slice.box.columns.begin += columns;
+std::vector<layout::Slice> shifted(std::vector<layout::Slice> slices, std::size_t columns) {
+    for (layout::Slice& slice : slices) slice.box.columns.begin += columns;
     return slices;
 }
 
 // q | k | v, each as wide, each cut by the same shares: three boxes for each rank.
-std::vector<Slice> fused_slices(std::size_t rows, std::size_t width, int first,
-                                const std::vector<std::size_t>& shares) {
-    const std::vector<Slice> q = column_slices(rows, width, first, shares);
+std::vector<layout::Slice> fused_slices(std::size_t rows, std::size_t width, int first,
+                                        const std::vector<std::size_t>& shares) {
+    const std::vector<layout::Slice> q = column_slices(rows, width, first, shares);
     return joined(joined(q, shifted(q, width)), shifted(q, 2 * width));
 }
 
 // Two groups of 3 columns over four ranks: two ranks hold each.
-std::vector<Slice> groups_held_twice() {
-    std::vector<Slice> slices;
+std::vector<layout::Slice> groups_held_twice() {
+    std::vector<layout::Slice> slices;
     for (int rank = 0; rank < 4; ++rank) {
         slices.push_back({rank, {{0, 5}, {rank < 2 ? 0U : 3U, 3}}});
     }
     return slices;
 }
 
-Range random_range(RandomKey key, std::size_t length) {
+layout::Range random_range(RandomKey key, std::size_t length) {
     const auto block = random_block(key, std::uint64_t{0});
     const std::size_t begin = block[0] % length;
     return {begin, block[1] % (length - begin + 1)};
 }
 
-HeldTensor random_tensor(std::uint64_t number) {
+layout::HeldTensor random_tensor(std::uint64_t number) {
     const RandomKey key = RandomKey{7}.then(number);
-    HeldTensor tensor{"random", 6, 8, number % 5, {}};
+    layout::HeldTensor tensor{"random", 6, 8, number % 5, {}};
     for (int rank = 0; rank < 5; ++rank) {
         const RandomKey own = key.then(static_cast<std::uint64_t>(rank));
         tensor.slices.push_back({rank, {random_range(own.then(0), 6), random_range(own.then(1), 8)}});
@@ -55,35 +55,35 @@ HeldCase random_case() {
 }
 
 HeldCase tied_case() {
-    const HeldTensor tied{"table", 11, 3, 0,
-                          joined(row_slices(11, 3, 0, {5, 3}), row_slices(11, 3, 4, {1, 1, 1}))};
-    const HeldTensor first{"first", 4, 6, 1, column_slices(4, 6, 0, {5, 3})};
-    const HeldTensor last{"last", 4, 6, 5, column_slices(4, 6, 4, {1, 1, 1})};
+    const layout::HeldTensor tied{"table", 11, 3, 0,
+                                  joined(row_slices(11, 3, 0, {5, 3}), row_slices(11, 3, 4, {1, 1, 1}))};
+    const layout::HeldTensor first{"first", 4, 6, 1, column_slices(4, 6, 0, {5, 3})};
+    const layout::HeldTensor last{"last", 4, 6, 5, column_slices(4, 6, 4, {1, 1, 1})};
     return {"a tied table on unlike stages", {tied, first, last}};
 }
 
 }  // namespace
 
-HeldTensor whole_tensor(const std::string& name, std::size_t rows, std::size_t columns,
-                        const std::vector<int>& ranks, std::size_t last_use) {
-    HeldTensor tensor{name, rows, columns, last_use, {}};
+layout::HeldTensor whole_tensor(const std::string& name, std::size_t rows, std::size_t columns,
+                                const std::vector<int>& ranks, std::size_t last_use) {
+    layout::HeldTensor tensor{name, rows, columns, last_use, {}};
     for (const int rank : ranks) tensor.slices.push_back({rank, {{0, rows}, {0, columns}}});
     return tensor;
 }
 
-std::vector<Slice> column_slices(std::size_t rows, std::size_t columns, int first,
-                                 const std::vector<std::size_t>& shares) {
-    std::vector<Slice> slices;
-    for (const Range& share : cut_in_shares(columns, shares, "columns")) {
+std::vector<layout::Slice> column_slices(std::size_t rows, std::size_t columns, int first,
+                                         const std::vector<std::size_t>& shares) {
+    std::vector<layout::Slice> slices;
+    for (const layout::Range& share : layout::cut_in_shares(columns, shares, "columns")) {
         slices.push_back({first + static_cast<int>(slices.size()), {{0, rows}, share}});
     }
     return slices;
 }
 
-std::vector<Slice> row_slices(std::size_t rows, std::size_t columns, int first,
-                              const std::vector<std::size_t>& shares) {
-    std::vector<Slice> slices;
-    for (const Range& share : cut_in_shares(rows, shares, "rows")) {
+std::vector<layout::Slice> row_slices(std::size_t rows, std::size_t columns, int first,
+                                      const std::vector<std::size_t>& shares) {
+    std::vector<layout::Slice> slices;
+    for (const layout::Range& share : layout::cut_in_shares(rows, shares, "rows")) {
         slices.push_back({first + static_cast<int>(slices.size()), {share, {0, columns}}});
     }
     return slices;

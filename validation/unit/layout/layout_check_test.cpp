@@ -4,7 +4,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/layout/layout.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 // Two stages: two replicas of unlike shares, then one; rank 5 is idle.
@@ -150,4 +150,4 @@ TEST(LayoutCheck, RefusesRanksThatDoNotExist) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::layout

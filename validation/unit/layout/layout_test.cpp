@@ -5,7 +5,7 @@
 #include "error_message.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 TEST(GridLayout, GivesEachRankItsPlace) {
@@ -111,4 +111,4 @@ TEST(LayoutText, ShowsHowManyTurnsReplicasTake) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::layout

@@ -6,7 +6,7 @@
 #include "layout/group_plan.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 const Link fast{.latency = 1, .bandwidth = 8};
@@ -50,4 +50,4 @@ TEST(GroupLevels, RefuseRanksThatAreNoWholeGroups) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::layout

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 using Migrations = std::vector<Migration>;
@@ -45,4 +45,4 @@ TEST(Migration, HasAPartOfEachProduct) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::layout

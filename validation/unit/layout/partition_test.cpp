@@ -9,7 +9,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/base/random.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 using Counts = std::vector<std::size_t>;
@@ -140,4 +140,4 @@ TEST(Partition, RefusesAnotherWish) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::layout

@@ -10,7 +10,7 @@
 #include "trireme/base/error.hpp"
 #include "unit/layout/held_tensors.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 using validation::column_slices;
@@ -149,4 +149,4 @@ TEST(Pieces, RefuseASliceOutsideItsTensor) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::layout

@@ -10,7 +10,7 @@
 #include "trireme/base/error.hpp"
 #include "unit/layout/random_loads.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 using validation::random_loads;
@@ -285,4 +285,4 @@ TEST(PipeDream, IsAsGoodAsTryingAllStructures) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::layout

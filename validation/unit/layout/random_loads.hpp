@@ -8,8 +8,8 @@
 
 namespace trireme::validation {
 
-inline std::vector<LayerLoad> random_loads(std::size_t layers, std::uint64_t seed) {
-    std::vector<LayerLoad> loads;
+inline std::vector<layout::LayerLoad> random_loads(std::size_t layers, std::uint64_t seed) {
+    std::vector<layout::LayerLoad> loads;
     for (std::size_t l = 0; l < layers; ++l) {
         const RandomBlock first = random_block(RandomKey{seed}, 2 * l);
         const RandomBlock second = random_block(RandomKey{seed}, 2 * l + 1);

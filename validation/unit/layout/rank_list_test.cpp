@@ -2,7 +2,7 @@
 
 #include "trireme/layout/layout.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 TEST(RankList, JoinsThreeOrMoreNeighbours) {
@@ -15,4 +15,4 @@ TEST(RankList, JoinsThreeOrMoreNeighbours) {
 TEST(RankList, KeepsTheOrder) { EXPECT_EQ(text_of_ranks({3, 2, 1}), "ranks 3,2,1"); }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::layout

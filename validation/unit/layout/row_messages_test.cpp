@@ -7,7 +7,7 @@
 
 #include "trireme/layout/shares.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 using Messages = std::vector<RowMessage>;
@@ -62,4 +62,4 @@ TEST(RowMessages, GiveEachReceiverWhatItNeedsFromThoseWhoHaveIt) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::layout

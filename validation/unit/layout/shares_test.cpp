@@ -5,7 +5,7 @@
 #include "error_message.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 using Counts = std::vector<std::size_t>;
@@ -124,4 +124,4 @@ TEST(CutEvenly, IsGapless) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::layout

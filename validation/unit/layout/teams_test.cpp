@@ -2,7 +2,7 @@
 
 #include "trireme/layout/layout.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 Layout unlike_replicas() {  // (3, 3, 2)
@@ -116,4 +116,4 @@ TEST(Teams, AreAVOnlyWithTwoStagesEachThatComeBack) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::layout

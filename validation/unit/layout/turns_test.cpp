@@ -2,7 +2,7 @@
 
 #include "trireme/layout/shares.hpp"
 
-namespace trireme {
+namespace trireme::layout {
 namespace {
 
 using Numbers = std::vector<std::size_t>;
@@ -30,4 +30,4 @@ TEST(Turns, AreOneAtLeastWhereThereAreEnough) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::layout

@@ -8,7 +8,7 @@
 #include "error_message.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 using List = std::vector<std::int32_t>;
@@ -231,4 +231,4 @@ TEST(LentCounts, AreRightOfWhateverParts) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::model

@@ -9,7 +9,7 @@
 #include "trireme/base/error.hpp"
 #include "unit/model/config_json_texts.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 using nlohmann::json;
@@ -197,9 +197,9 @@ TEST(ConfigJson, KnowsTheSpellingsOfGelu) {
         return read(with(texts::gpt2_since, {{"activation_function", name}})).activation;
     };
 
-    EXPECT_EQ(kind_of("gelu"), ActivationKind::gelu);
-    EXPECT_EQ(kind_of("gelu_new"), ActivationKind::gelu_tanh);
-    EXPECT_EQ(kind_of("gelu_pytorch_tanh"), ActivationKind::gelu_tanh);
+    EXPECT_EQ(kind_of("gelu"), kernels::ActivationKind::gelu);
+    EXPECT_EQ(kind_of("gelu_new"), kernels::ActivationKind::gelu_tanh);
+    EXPECT_EQ(kind_of("gelu_pytorch_tanh"), kernels::ActivationKind::gelu_tanh);
 }
 
 TEST(ConfigJson, ReadsEveryWayToSayRotaryPositions) {
@@ -388,4 +388,4 @@ TEST(ConfigJson, IsReadFromAFile) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::model

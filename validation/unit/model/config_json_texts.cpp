@@ -1,6 +1,6 @@
 #include "unit/model/config_json_texts.hpp"
 
-namespace trireme::texts {
+namespace trireme::model::texts {
 
 const char* const gpt2_before = R"({
   "activation_function": "gelu_new",
@@ -218,4 +218,4 @@ const char* const vit_since = R"({
   "transformers_version": "5.23.0"
 })";
 
-}  // namespace trireme::texts
+}  // namespace trireme::model::texts

@@ -2,7 +2,7 @@
 // and by its fifth for tiny ones.
 #pragma once
 
-namespace trireme::texts {
+namespace trireme::model::texts {
 
 extern const char* const gpt2_before;
 extern const char* const llama_before;
@@ -13,4 +13,4 @@ extern const char* const llama_since;
 extern const char* const bert_since;
 extern const char* const vit_since;
 
-}  // namespace trireme::texts
+}  // namespace trireme::model::texts

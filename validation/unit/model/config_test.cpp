@@ -8,7 +8,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/model/model.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 using validation::message_of;
@@ -205,4 +205,4 @@ TEST(RotaryFrequencies, OfLlama3AreStretchedByTheirWaves) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::model

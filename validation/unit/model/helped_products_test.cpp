@@ -9,7 +9,7 @@
 #include "error_message.hpp"
 #include "unit/model/small_parts.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 using List = std::vector<std::int32_t>;
@@ -35,9 +35,9 @@ TeamProjections projections_of_ranks(Family family, const Shares& shares) {
 
 // Two slow ranks, of which the first has two helpers and lends less to the second of them; the other one lends
 // nothing of its first product.
-const std::vector<Migration> migrations{{.from = 2, .to = 3, .parts = {0.5, 0.5, 0.5, 0.5}},
-                                        {.from = 0, .to = 3, .parts = {0, 0.25, 0.5, 0.3}},
-                                        {.from = 2, .to = 1, .parts = {0.1, 0.2, 0.3, 0.25}}};
+const std::vector<layout::Migration> migrations{{.from = 2, .to = 3, .parts = {0.5, 0.5, 0.5, 0.5}},
+                                                {.from = 0, .to = 3, .parts = {0, 0.25, 0.5, 0.3}},
+                                                {.from = 2, .to = 1, .parts = {0.1, 0.2, 0.3, 0.25}}};
 
 // Of each projection all channels but one in eight, another one for each rank.
 Resizing::Lists some_kept(const std::vector<ProjectionShape>& projections, int rank) {
@@ -53,11 +53,12 @@ Resizing::Lists some_kept(const std::vector<ProjectionShape>& projections, int r
 
 // What every rank of a team has begun.
 struct Ranks {
-    explicit Ranks(TeamProjections of_ranks, Spread spread = Spread::tree) : projections(std::move(of_ranks)) {
+    explicit Ranks(TeamProjections of_ranks, layout::Spread spread = layout::Spread::tree)
+        : projections(std::move(of_ranks)) {
         for (int rank = 0; rank < static_cast<int>(projections.size()); ++rank)
             products.emplace_back(projections, rank, spread);
     }
-    void begin(const std::vector<Migration>& migrated) {
+    void begin(const std::vector<layout::Migration>& migrated) {
         kept.clear();
         own.clear();
         for (std::size_t rank = 0; rank < products.size(); ++rank) {
@@ -127,7 +128,7 @@ TEST_P(HelpedProductsOf, LendToEachHelperAboutItsPartInTheOrderOfMigrations) {
     for_each_projection([&](std::size_t rank, const ProjectionShape& projection) {
         const std::vector<LentChannels> lent = this->lent(rank, projection.place);
         std::size_t next = 0;
-        for (const Migration& each : migrations) {
+        for (const layout::Migration& each : migrations) {
             const double wanted =
                 each.part(projection.place.product) * static_cast<double>(projection.channels);
             if (each.from != static_cast<int>(rank) || wanted < 8) continue;
@@ -223,17 +224,17 @@ INSTANTIATE_TEST_SUITE_P(Teams, HelpedProductsOf, testing::ValuesIn(every_trial(
 // Where what a helper would get of a narrow product is no tile, others help, and it has no part of their
 // circle.
 TEST(HelpedProducts, KnowNothingOfAHelperWithoutATile) {
-    Ranks ranks(projections_of_ranks(Family::gpt2, {1, 1, 1, 1}), Spread::direct);
+    Ranks ranks(projections_of_ranks(Family::gpt2, {1, 1, 1, 1}), layout::Spread::direct);
     const ProjectionPlace place = ranks.projections[0].front().place;  // of 256 channels
     ranks.begin(
         {{.from = 0, .to = 1, .parts = {0.25, 0, 0, 0}}, {.from = 0, .to = 2, .parts = {0.01, 0, 0, 0}}});
 
     EXPECT_EQ(ranks.products[0].at(place)->lent.size(), 1);
     EXPECT_EQ(ranks.products[0].at(place)->circles.at(0).ranks, (std::vector<int>{0, 1}));
-    EXPECT_EQ(ranks.products[0].at(place)->circles.at(0).spread, Spread::direct);
+    EXPECT_EQ(ranks.products[0].at(place)->circles.at(0).spread, layout::Spread::direct);
     EXPECT_EQ(ranks.products[2].at(place), nullptr);
     EXPECT_EQ(ranks.products[3].at(place), nullptr);
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::model

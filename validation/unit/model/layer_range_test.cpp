@@ -3,7 +3,7 @@
 #include "trireme/model/model.hpp"
 #include "unit/model/small_parts.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 using validation::sharable;
@@ -34,4 +34,4 @@ TEST(LayerRange, HasTheSameLayersAsTheWholeModel) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::model

@@ -11,7 +11,7 @@
 #include "trireme/kernels/linear.hpp"
 #include "trireme/kernels/read.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -53,7 +53,7 @@ protected:
     }
 
     Outcome dense() {
-        const Tensor output = zeros(rows, outputs);
+        const device::Tensor output = zeros(rows, outputs);
         Outcome outcome;
         for (std::size_t r = 0; r < ranks; ++r) {
             add(product(inputs_[r], weights_[r]), output);
@@ -68,16 +68,16 @@ protected:
     // computes a piece of the slow rank's.
     template <class OfRank>
     Outcome migrated(OfRank&& reads, OfRank&& gets) {
-        const Tensor output = zeros(rows, outputs), grad_weight = zeros(channels, outputs);
-        std::array<Tensor, ranks> grad_inputs;
+        const device::Tensor output = zeros(rows, outputs), grad_weight = zeros(channels, outputs);
+        std::array<device::Tensor, ranks> grad_inputs;
         grad_inputs[slow] = zeros(rows, channels);
         for (std::size_t r = slow + 1; r < ranks; ++r) {
             add(product(inputs_[r], weights_[r]), output);
             grad_inputs[r] = input_gradient(weights_[r]);
         }
         for (const auto& [rank, begin, count] : pieces) {
-            const Tensor input = inputs_[reads(rank)].column_range(begin, count);
-            const Tensor weight = weights_[slow].row_range(begin, count);
+            const device::Tensor input = inputs_[reads(rank)].column_range(begin, count);
+            const device::Tensor weight = weights_[slow].row_range(begin, count);
             add(product(input, weight), output);
             add(input_gradient(weight), grad_inputs[gets(rank)].column_range(begin, count));
             add(weight_gradient(input), grad_weight.row_range(begin, count));
@@ -88,47 +88,47 @@ protected:
     }
 
 private:
-    Tensor zeros(std::size_t of_rows, std::size_t of_columns) {
-        const Tensor made = memory_.tensor(DType::f64, of_rows, of_columns);
+    device::Tensor zeros(std::size_t of_rows, std::size_t of_columns) {
+        const device::Tensor made = memory_.tensor(device::DType::f64, of_rows, of_columns);
         for (std::size_t i = 0; i < made.size(); ++i) made.flattened().as<double>()[i] = 0;
         return made;
     }
-    Tensor scattered(std::size_t of_rows, std::size_t of_columns, std::uint64_t seed) {
-        const Tensor made = zeros(of_rows, of_columns);
+    device::Tensor scattered(std::size_t of_rows, std::size_t of_columns, std::uint64_t seed) {
+        const device::Tensor made = zeros(of_rows, of_columns);
         for (std::size_t i = 0; i < made.size(); ++i)
             made.flattened().as<double>()[i] = 2 * unit_interval(random_block(RandomKey{seed}, i)[0]) - 1;
         return made;
     }
-    void add(const Tensor& term, const Tensor& sum) const {
+    void add(const device::Tensor& term, const device::Tensor& sum) const {
         for (std::size_t r = 0; r < sum.rows; ++r) {
             for (std::size_t c = 0; c < sum.columns; ++c) sum.as<double>()(r, c) += term.as<double>()(r, c);
         }
     }
-    Numbers read(const Tensor& tensor) { return read_values(stream_, tensor); }
+    Numbers read(const device::Tensor& tensor) { return kernels::read_values(stream_, tensor); }
 
-    Tensor product(const Tensor& input, const Tensor& weight) {
-        const Tensor output = zeros(rows, outputs);
-        launch(stream_, Linear{.input = input, .weight = weight, .output = output});
+    device::Tensor product(const device::Tensor& input, const device::Tensor& weight) {
+        const device::Tensor output = zeros(rows, outputs);
+        launch(stream_, kernels::Linear{.input = input, .weight = weight, .output = output});
         return output;
     }
-    Tensor input_gradient(const Tensor& weight) {
-        const Tensor gradient = zeros(rows, weight.rows);
-        launch(stream_,
-               LinearBackwardInput{.grad_output = grad_output_, .weight = weight, .grad_input = gradient});
+    device::Tensor input_gradient(const device::Tensor& weight) {
+        const device::Tensor gradient = zeros(rows, weight.rows);
+        launch(stream_, kernels::LinearBackwardInput{
+                            .grad_output = grad_output_, .weight = weight, .grad_input = gradient});
         return gradient;
     }
-    Tensor weight_gradient(const Tensor& input) {
-        const Tensor gradient = zeros(input.columns, outputs);
-        launch(stream_,
-               LinearBackwardWeight{.input = input, .grad_output = grad_output_, .grad_weight = gradient});
+    device::Tensor weight_gradient(const device::Tensor& input) {
+        const device::Tensor gradient = zeros(input.columns, outputs);
+        launch(stream_, kernels::LinearBackwardWeight{
+                            .input = input, .grad_output = grad_output_, .grad_weight = gradient});
         return gradient;
     }
 
-    Stream stream_{.backend = ReferenceStream{}};
-    Arena memory_{"test", 1 << 18, Place::memory};
-    std::array<Tensor, ranks> inputs_{};                  // (rows, channels) each
-    std::array<Tensor, ranks> weights_{};                 // (channels, outputs) each
-    Tensor grad_output_ = scattered(rows, outputs, 100);  // that all ranks have
+    device::Stream stream_{.backend = device::ReferenceStream{}};
+    device::Arena memory_{"test", 1 << 18, device::Place::memory};
+    std::array<device::Tensor, ranks> inputs_{};                  // (rows, channels) each
+    std::array<device::Tensor, ranks> weights_{};                 // (channels, outputs) each
+    device::Tensor grad_output_ = scattered(rows, outputs, 100);  // that all ranks have
 };
 
 std::size_t own(std::size_t rank) { return rank; }
@@ -157,4 +157,4 @@ TEST_F(MigratedRows, AreWrongAsPublished) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::model

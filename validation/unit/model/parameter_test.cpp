@@ -8,7 +8,7 @@
 
 #include "unit/model/small_parts.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 using validation::every_sharable;
@@ -109,7 +109,7 @@ TEST_P(TensorRanks, HoldTogetherAllSizesAndWhatIsHeldByAllOnceMoreEach) {
         for (const ParameterSpec& spec : specs_of(trial.config, trial.part(rank))) {
             sum += spec.size();
             std::size_t in_boxes = 0;
-            for (const Placement& placement : spec.placements) in_boxes += placement.box.size();
+            for (const layout::Placement& placement : spec.placements) in_boxes += placement.box.size();
             EXPECT_EQ(in_boxes, spec.size()) << spec.name;
         }
     }
@@ -122,7 +122,7 @@ TEST_P(TensorRanks, HoldTogetherAllSizesAndWhatIsHeldByAllOnceMoreEach) {
 }
 
 // Each of its own values is, to the bit, the one that a lone rank gives the same element.
-void expect_boxes_of(const ParameterSpec& spec, const Tensor& part, const Tensor& whole) {
+void expect_boxes_of(const ParameterSpec& spec, const device::Tensor& part, const device::Tensor& whole) {
     const auto own = part.as<float>();
     const auto all = whole.as<float>();
     for (const auto& [box, row, column] : spec.placements) {
@@ -138,13 +138,14 @@ void expect_boxes_of(const ParameterSpec& spec, const Tensor& part, const Tensor
 TEST_P(TensorRanks, BeginWithTheValuesThatALoneRankWouldGive) {
     const SharedModel& trial = GetParam();
     const std::vector<ParameterSpec> whole = specs_of(trial.config);
-    const ParameterTensors all(whole, DType::f32, Place::memory);
-    for (const Stream& backend : {Stream{.backend = ReferenceStream{}}, Stream{.backend = CpuStream{}}}) {
-        Stream stream = backend;
+    const ParameterTensors all(whole, device::DType::f32, device::Place::memory);
+    for (const device::Stream& backend : {device::Stream{.backend = device::ReferenceStream{}},
+                                          device::Stream{.backend = device::CpuStream{}}}) {
+        device::Stream stream = backend;
         initialise(stream, whole, all, 3);
         for (std::size_t rank = 0; rank < trial.shares.size(); ++rank) {
             const std::vector<ParameterSpec> specs = specs_of(trial.config, trial.part(rank));
-            const ParameterTensors own(specs, DType::f32, Place::memory);
+            const ParameterTensors own(specs, device::DType::f32, device::Place::memory);
 
             initialise(stream, specs, own, 3);
 
@@ -164,11 +165,11 @@ TEST(ParameterTensors, HoldWhatTheRankHasAndNoMore) {
         part_of(matrix_spec("matrix", 40, 32, 1), all_channels(40), {32, {{0, 8}, {16, 8}}}),
         vector_spec("vector", 3, Init::zeros)};
 
-    const ParameterTensors tensors(specs, DType::f32, Place::memory);
+    const ParameterTensors tensors(specs, device::DType::f32, device::Place::memory);
 
     EXPECT_EQ(tensors[0].columns, 16U);
     EXPECT_EQ(tensors.bytes(), (40 * 16) * sizeof(float) + 64);  // the vector in a cache line of its own
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::model

@@ -11,27 +11,27 @@
 #include "trireme/model/projection.hpp"
 #include "unit/model/small_parts.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 using Numbers = std::vector<double>;
 using List = std::vector<std::int32_t>;
 using Counts = std::vector<std::size_t>;
 
-const ProjectionPlace place{.block = 1, .product = Product::mlp_in};
+const ProjectionPlace place{.block = 1, .product = layout::Product::mlp_in};
 
 // A projection of a family, with its tensors: gpt2 has (in, out) and biases, llama (out, in) and none.
 class Bench {
 public:
     Bench(Family family, std::size_t channels, std::vector<std::size_t> outputs,
-          Stream stream = {ReferenceStream{}}, DType dtype = DType::f64)
+          device::Stream stream = {device::ReferenceStream{}}, device::DType dtype = device::DType::f64)
         : projection_(validation::sharable(family, Task::language), all_channels(channels), parts_of(outputs),
                       0.02),
           specs_(projection_.parameters()),
           stream_(std::move(stream)),
           dtype_(dtype),
-          values_(specs_, dtype, Place::memory),
-          gradients_(specs_, dtype, Place::memory) {
+          values_(specs_, dtype, device::Place::memory),
+          gradients_(specs_, dtype, device::Place::memory) {
         for (std::size_t i = 0; i < specs_.size(); ++i) {
             weights_.push_back(values_[i]);
             sums_.push_back(gradients_[i]);
@@ -41,14 +41,14 @@ public:
     const Projection& projection() const { return projection_; }
     ProjectionShape shape() const { return projection_.shape(place); }
     const std::vector<ParameterSpec>& specs() const { return specs_; }
-    Stream& stream() { return stream_; }
+    device::Stream& stream() { return stream_; }
 
-    Tensor tensor(std::size_t rows, std::size_t columns, const Numbers& numbers = {}) {
-        const Tensor made = memory_.tensor(dtype_, rows, columns);
+    device::Tensor tensor(std::size_t rows, std::size_t columns, const Numbers& numbers = {}) {
+        const device::Tensor made = memory_.tensor(dtype_, rows, columns);
         set(made, numbers.empty() ? Numbers(made.size(), std::nan("")) : numbers);
         return made;
     }
-    Tensor scattered(std::size_t rows, std::size_t columns, std::uint64_t seed) {
+    device::Tensor scattered(std::size_t rows, std::size_t columns, std::uint64_t seed) {
         Numbers numbers;
         for (std::size_t i = 0; i < rows * columns; ++i)
             numbers.push_back(2 * unit_interval(random_block(RandomKey{seed}, i)[0]) - 1);
@@ -58,32 +58,32 @@ public:
     void set_weight(std::size_t i, const Numbers& numbers) { set(values_[i], numbers); }
     void scatter_weights() {
         for (std::size_t i = 0; i < specs_.size(); ++i) {
-            const Tensor numbers = scattered(specs_[i].rows, specs_[i].columns, 100 + i);
-            set(values_[i], read_values(stream_, numbers));
+            const device::Tensor numbers = scattered(specs_[i].rows, specs_[i].columns, 100 + i);
+            set(values_[i], kernels::read_values(stream_, numbers));
         }
     }
-    Numbers weight(std::size_t i) { return read_values(stream_, values_[i]); }
-    Numbers gradient(std::size_t i) { return read_values(stream_, gradients_[i]); }
+    Numbers weight(std::size_t i) { return kernels::read_values(stream_, values_[i]); }
+    Numbers gradient(std::size_t i) { return kernels::read_values(stream_, gradients_[i]); }
 
-    Numbers forward(Tensor input, const KeptChannels* kept) {
-        const Tensor output = tensor(input.rows, projection_.output_width());
+    Numbers forward(device::Tensor input, const KeptChannels* kept) {
+        const device::Tensor output = tensor(input.rows, projection_.output_width());
         if (kept != nullptr) {
             pruned_.forward_kept(pass(), weights_, input, output, *kept);
         } else {
             projection_.forward(pass(), weights_, input, output, guests_, memory_);
         }
-        return read_values(stream_, output);
+        return kernels::read_values(stream_, output);
     }
-    Numbers backward_input(Tensor grad_output, KeptChannels* kept) {
-        const Tensor grad_input = tensor(grad_output.rows, shape().channels);
+    Numbers backward_input(device::Tensor grad_output, KeptChannels* kept) {
+        const device::Tensor grad_input = tensor(grad_output.rows, shape().channels);
         if (kept != nullptr) {
             pruned_.backward_input_kept(pass(), weights_, grad_output, grad_input, *kept);
         } else {
             projection_.backward_input(pass(), weights_, grad_output, grad_input, guests_, memory_);
         }
-        return read_values(stream_, grad_input);
+        return kernels::read_values(stream_, grad_input);
     }
-    void backward_weight(Tensor input, Tensor grad_output, KeptChannels* kept) {
+    void backward_weight(device::Tensor input, device::Tensor grad_output, KeptChannels* kept) {
         if (kept != nullptr) {
             pruned_.backward_weight_kept(pass(), input, grad_output, sums_, *kept);
         } else {
@@ -93,13 +93,13 @@ public:
 
     double flops(std::string_view kernel) const {
         double sum = 0;
-        for (const Ledger::Entry& entry : stream_.ledger.entries())
+        for (const device::Ledger::Entry& entry : stream_.ledger.entries())
             sum += entry.unit.kernel == kernel ? entry.unit.flops : 0;
         return sum;
     }
 
     Resizing resizing(Filling filling, const List& list, std::size_t most_rows = 4) {
-        Resizing made({shape()}, filling, dtype_, most_rows, Place::memory);
+        Resizing made({shape()}, filling, dtype_, most_rows, device::Place::memory);
         made.keep({{place, list}});
         return made;
     }
@@ -111,7 +111,7 @@ private:
             parts.push_back({cat("part", parts.size()), all_channels(width)});
         return parts;
     }
-    void set(const Tensor& to, const Numbers& numbers) {
+    void set(const device::Tensor& to, const Numbers& numbers) {
         visit_float(to.dtype, [&]<class T>(T) {
             for (std::size_t i = 0; i < numbers.size(); ++i) to.as<T>()[i] = static_cast<T>(numbers[i]);
         });
@@ -122,14 +122,14 @@ private:
     RebalancedProjection pruned_{projection_, place, Reads::all, {}};
     GuestStates guests_;
     std::vector<ParameterSpec> specs_;
-    Stream stream_;
-    DType dtype_;
+    device::Stream stream_;
+    device::DType dtype_;
     ParameterTensors values_, gradients_;
-    std::vector<ConstTensor> weights_;
-    std::vector<Tensor> sums_;
+    std::vector<device::ConstTensor> weights_;
+    std::vector<device::Tensor> sums_;
     TokenBatch batch_;
-    Arena memory_{"test", 1 << 22, Place::memory};
-    Arena scratch_{"scratch", 1 << 22, Place::memory};
+    device::Arena memory_{"test", 1 << 22, device::Place::memory};
+    device::Arena scratch_{"scratch", 1 << 22, device::Place::memory};
 };
 
 // Channels 0 and 2 of three, two outputs:
@@ -168,7 +168,7 @@ TEST_P(Orientation, FillsGradientsWithZerosOrMeansAndAddsThoseOfWeights) {
         Bench bench(GetParam(), 3, {2});
         bench.set_weight(0, is_in_out() ? in_out_weight : out_in_weight);
         Resizing resizing = bench.resizing(filling, {0, 2});
-        const Tensor input = bench.tensor(1, 3, {1, 2, 3}), grad_output = bench.tensor(1, 2, {1, 2});
+        const device::Tensor input = bench.tensor(1, 3, {1, 2, 3}), grad_output = bench.tensor(1, 2, {1, 2});
         const bool is_mean = filling == Filling::average;
 
         EXPECT_EQ(bench.backward_input(grad_output, resizing.at(place)), (Numbers{5, is_mean ? 11.0 : 0, 17}));
@@ -186,7 +186,7 @@ TEST_P(Orientation, FillsGradientsWithZerosOrMeansAndAddsThoseOfWeights) {
 // dW[2] = 4 4, and of channel 0 what there was before: 5, and 1 2.
 TEST_P(Orientation, FillsGradientsWithTheLastOnes) {
     Resizing resizing = bench_.resizing(Filling::same, {0, 2});
-    const Tensor grad_output = bench_.tensor(1, 2, {1, 2}), other_grad = bench_.tensor(1, 2, {1, 1});
+    const device::Tensor grad_output = bench_.tensor(1, 2, {1, 2}), other_grad = bench_.tensor(1, 2, {1, 1});
 
     EXPECT_EQ(bench_.backward_input(grad_output, resizing.at(place)), (Numbers{5, 0, 17}));
     bench_.backward_weight(bench_.tensor(1, 3, {1, 2, 3}), grad_output, resizing.at(place));
@@ -197,21 +197,22 @@ TEST_P(Orientation, FillsGradientsWithTheLastOnes) {
     bench_.backward_weight(bench_.tensor(1, 3, {2, 1, 4}), other_grad, resizing.at(place));
     EXPECT_EQ(bench_.gradient(0), lying({2, 4, 1, 1, 7, 10}));
 
-    const Tensor two_rows = bench_.tensor(2, 2, {1, 1, 1, 1});  // of which nothing is remembered
+    const device::Tensor two_rows = bench_.tensor(2, 2, {1, 1, 1, 1});  // of which nothing is remembered
     EXPECT_EQ(bench_.backward_input(two_rows, resizing.at(place)), (Numbers{0, 7, 11, 0, 7, 11}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, Orientation, testing::Values(Family::gpt2, Family::llama),
+INSTANTIATE_TEST_SUITE_P(Families, Orientation, testing::Values(Family::gpt2, model::Family::llama),
                          [](const auto& family) { return std::string(name_of(family.param)); });
 
 struct Machine {
-    Stream stream;
-    DType dtype;
+    device::Stream stream;
+    device::DType dtype;
     double bar;
 };
 
 std::vector<Machine> every_machine() {
-    return {{Stream{ReferenceStream{}}, DType::f64, 1e-12}, {Stream{CpuStream{2}}, DType::f32, 1e-6}};
+    return {{device::Stream{device::ReferenceStream{}}, device::DType::f64, 1e-12},
+            {device::Stream{device::CpuStream{2}}, device::DType::f32, 1e-6}};
 }
 
 // Of 32 channels, 24: those that are left out lie scattered.
@@ -236,7 +237,7 @@ double largest_error(const Numbers& found, const Numbers& expected) {
 
 // Of a product that reads three matrices at once, as queries, keys and values do.
 TEST(Resizing, MakesProductsOfMaskedInputsAndWeights) {
-    for (const Family family : {Family::gpt2, Family::llama, Family::bert}) {
+    for (const Family family : {Family::gpt2, model::Family::llama, model::Family::bert}) {
         for (const Machine& machine : every_machine()) {
             SCOPED_TRACE(cat(name_of(family), " ", name_of(machine.dtype)));
             Bench dense(family, 32, {7, 16, 9}, machine.stream, machine.dtype);
@@ -244,10 +245,10 @@ TEST(Resizing, MakesProductsOfMaskedInputsAndWeights) {
             dense.scatter_weights();
             some.scatter_weights();
             Resizing resizing = some.resizing(Filling::zero, some_of_32());
-            const Tensor input = some.scattered(13, 32, 1), grad_output = some.scattered(13, 32, 2);
-            Numbers masked = read_values(some.stream(), input);
+            const device::Tensor input = some.scattered(13, 32, 1), grad_output = some.scattered(13, 32, 2);
+            Numbers masked = kernels::read_values(some.stream(), input);
             for (std::size_t i = 0; i < masked.size(); ++i) masked[i] *= is_left_out(i % 32) ? 0 : 1;
-            const Tensor masked_input = dense.tensor(13, 32, masked);
+            const device::Tensor masked_input = dense.tensor(13, 32, masked);
 
             EXPECT_LE(
                 largest_error(some.forward(input, resizing.at(place)), dense.forward(masked_input, nullptr)),
@@ -266,12 +267,12 @@ TEST(Resizing, MakesProductsOfMaskedInputsAndWeights) {
 }
 
 TEST(Resizing, MultipliesLessByExactlyTheRatio) {
-    for (const Family family : {Family::gpt2, Family::llama}) {
+    for (const Family family : {Family::gpt2, model::Family::llama}) {
         const auto flops_of = [&](bool is_resized) {
-            Bench bench(family, 32, {7, 16, 9}, Stream{CpuStream{}}, DType::f32);
+            Bench bench(family, 32, {7, 16, 9}, device::Stream{device::CpuStream{}}, device::DType::f32);
             Resizing resizing = bench.resizing(Filling::zero, some_of_32());
             KeptChannels* const kept = is_resized ? resizing.at(place) : nullptr;
-            const Tensor input = bench.scattered(13, 32, 1), grad_output = bench.scattered(13, 32, 2);
+            const device::Tensor input = bench.scattered(13, 32, 1), grad_output = bench.scattered(13, 32, 2);
             bench.forward(input, kept);
             bench.backward_input(grad_output, kept);
             bench.backward_weight(input, grad_output, kept);
@@ -287,13 +288,13 @@ TEST(Resizing, MultipliesLessByExactlyTheRatio) {
 
 TEST(Resizing, LeavesOutNothingWhereAllIsKeptOrNothingIsSaid) {
     Bench bench(Family::gpt2, 3, {2});
-    Resizing resizing({bench.shape()}, Filling::zero, DType::f64, 4, Place::memory);
+    Resizing resizing({bench.shape()}, Filling::zero, device::DType::f64, 4, device::Place::memory);
 
     EXPECT_EQ(resizing.at(place), nullptr);
     EXPECT_EQ(resizing.period(), 0);
     resizing.keep({{place, {0, 2}}});
     EXPECT_NE(resizing.at(place), nullptr);
-    EXPECT_EQ(resizing.at({.block = 1, .product = Product::mlp_out}), nullptr);
+    EXPECT_EQ(resizing.at({.block = 1, .product = layout::Product::mlp_out}), nullptr);
     resizing.keep({{place, {0, 1, 2}}});
     EXPECT_EQ(resizing.at(place), nullptr);
     resizing.keep({{place, {1}}});
@@ -305,7 +306,7 @@ TEST(Resizing, LeavesOutNothingWhereAllIsKeptOrNothingIsSaid) {
 TEST(Resizing, RemembersNothingButForTheLastGradients) {
     Bench bench(Family::gpt2, 16, {24});
     const auto bytes_of = [&](Filling filling) {
-        return Resizing({bench.shape()}, filling, DType::f64, 10, Place::ghost).bytes();
+        return Resizing({bench.shape()}, filling, device::DType::f64, 10, device::Place::ghost).bytes();
     };
 
     EXPECT_EQ(bytes_of(Filling::zero), 0);
@@ -342,11 +343,12 @@ TEST(Projections, AreThoseOfTheBlocks) {
 
         ASSERT_EQ(all.size(), 8);
         for (std::size_t p = 0; p < 8; ++p) {
-            EXPECT_EQ(all[p].place, (ProjectionPlace{p / 4, static_cast<Product>(p % 4)}));
+            EXPECT_EQ(all[p].place, (ProjectionPlace{p / 4, static_cast<layout::Product>(p % 4)}));
             EXPECT_EQ(all[p].channels, (Counts{16, 8, 16, 12})[p % 4]);
             for (const ParameterSpec& weight : all[p].weights) {
                 EXPECT_TRUE(weight.decays) << weight.name;
-                EXPECT_EQ(all[p].axes == WeightAxes::in_out ? weight.rows : weight.columns, all[p].channels);
+                EXPECT_EQ(all[p].axes == kernels::WeightAxes::in_out ? weight.rows : weight.columns,
+                          all[p].channels);
             }
         }
         const bool is_llama = config.family == Family::llama;
@@ -358,4 +360,4 @@ TEST(Projections, AreThoseOfTheBlocks) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::model

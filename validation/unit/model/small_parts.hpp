@@ -8,23 +8,23 @@
 namespace trireme::validation {
 
 // 8 heads of 2 channels, 24 MLP columns, 19 tokens; a llama's heads in 4 groups.
-inline ModelConfig sharable(Family family, Task task, bool tied = true) {
-    ModelConfig config{.name = name_of(family),
-                       .family = family,
-                       .task = task,
-                       .layers = 2,
-                       .width = 16,
-                       .heads = 8,
-                       .mlp_width = 24,
-                       .positions = 10,
-                       .vocabulary = 19,
-                       .labels = 3,
-                       .image = {},
-                       .rotary = {},
-                       .tied = tied};
-    if (family == Family::llama) config.groups = 4;
-    if (family == Family::bert) config.token_types = 2;
-    if (family == Family::vit) {
+inline model::ModelConfig sharable(model::Family family, Task task, bool tied = true) {
+    model::ModelConfig config{.name = name_of(family),
+                              .family = family,
+                              .task = task,
+                              .layers = 2,
+                              .width = 16,
+                              .heads = 8,
+                              .mlp_width = 24,
+                              .positions = 10,
+                              .vocabulary = 19,
+                              .labels = 3,
+                              .image = {},
+                              .rotary = {},
+                              .tied = tied};
+    if (family == model::Family::llama) config.groups = 4;
+    if (family == model::Family::bert) config.token_types = 2;
+    if (family == model::Family::vit) {
         config.image = {.channels = 2, .size = 4, .patch = 2};
         config.positions = 5;
         config.vocabulary = 0;
@@ -32,17 +32,19 @@ inline ModelConfig sharable(Family family, Task task, bool tied = true) {
     return config;
 }
 
-inline std::vector<ModelConfig> every_sharable() {
-    return {sharable(Family::gpt2, Task::language),  sharable(Family::gpt2, Task::language, false),
-            sharable(Family::llama, Task::language), sharable(Family::llama, Task::language, false),
-            sharable(Family::bert, Task::masked),    sharable(Family::bert, Task::masked, false),
-            sharable(Family::bert, Task::span),      sharable(Family::bert, Task::classify),
-            sharable(Family::vit, Task::classify)};
+inline std::vector<model::ModelConfig> every_sharable() {
+    return {
+        sharable(model::Family::gpt2, Task::language),  sharable(model::Family::gpt2, Task::language, false),
+        sharable(model::Family::llama, Task::language), sharable(model::Family::llama, Task::language, false),
+        sharable(model::Family::bert, Task::masked),    sharable(model::Family::bert, Task::masked, false),
+        sharable(model::Family::bert, Task::span),      sharable(model::Family::bert, Task::classify),
+        sharable(model::Family::vit, Task::classify)};
 }
 
 // A rank's part of every tensor once.
-inline std::vector<ParameterSpec> specs_of(const ModelConfig& config, const TensorPart& part = {}) {
-    return unique_parameters(build_layers(config, part));
+inline std::vector<model::ParameterSpec> specs_of(const model::ModelConfig& config,
+                                                  const model::TensorPart& part = {}) {
+    return model::unique_parameters(model::build_layers(config, part));
 }
 
 }  // namespace trireme::validation

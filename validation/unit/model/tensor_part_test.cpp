@@ -5,7 +5,7 @@
 #include "error_message.hpp"
 #include "unit/model/small_parts.hpp"
 
-namespace trireme {
+namespace trireme::model {
 namespace {
 
 using validation::message_of;
@@ -27,11 +27,11 @@ TEST(TensorPart, OfALoneRankIsEverything) {
 
     EXPECT_TRUE(whole.is_whole());
     EXPECT_TRUE(whole.is_first());
-    EXPECT_EQ(whole.groups(config), (Range{0, 4}));
-    EXPECT_EQ(whole.queries(config).own, (std::vector<Range>{{0, 16}}));
-    EXPECT_EQ(whole.keys(config).own, (std::vector<Range>{{0, 8}}));
-    EXPECT_EQ(whole.mlp(config).own, (std::vector<Range>{{0, 24}}));
-    EXPECT_EQ(whole.vocabulary(config), (Range{0, 19}));
+    EXPECT_EQ(whole.groups(config), (layout::Range{0, 4}));
+    EXPECT_EQ(whole.queries(config).own, (std::vector<layout::Range>{{0, 16}}));
+    EXPECT_EQ(whole.keys(config).own, (std::vector<layout::Range>{{0, 8}}));
+    EXPECT_EQ(whole.mlp(config).own, (std::vector<layout::Range>{{0, 24}}));
+    EXPECT_EQ(whole.vocabulary(config), (layout::Range{0, 19}));
     for (const ParameterSpec& spec : specs_of(config, whole)) EXPECT_TRUE(spec.is_whole()) << spec.name;
 }
 
@@ -42,11 +42,11 @@ TEST(TensorPart, FollowsUnevenShares) {
 
     EXPECT_FALSE(second.is_whole());
     EXPECT_FALSE(second.is_first());
-    EXPECT_EQ(second.groups(config), (Range{5, 2}));
-    EXPECT_EQ(second.queries(config).own, (std::vector<Range>{{10, 4}}));
-    EXPECT_EQ(second.keys(config).own, (std::vector<Range>{{10, 4}}));
-    EXPECT_EQ(second.mlp(config).own, (std::vector<Range>{{15, 6}}));
-    EXPECT_EQ(second.vocabulary(config), (Range{12, 5}));
+    EXPECT_EQ(second.groups(config), (layout::Range{5, 2}));
+    EXPECT_EQ(second.queries(config).own, (std::vector<layout::Range>{{10, 4}}));
+    EXPECT_EQ(second.keys(config).own, (std::vector<layout::Range>{{10, 4}}));
+    EXPECT_EQ(second.mlp(config).own, (std::vector<layout::Range>{{15, 6}}));
+    EXPECT_EQ(second.vocabulary(config), (layout::Range{12, 5}));
 }
 
 // Two heads of 2 channels share each of 4 groups, which over 5:2:1 are 2, 1 and 1.
@@ -54,9 +54,9 @@ TEST(TensorPart, KeepsHeadsWithTheKeysThatTheyRead) {
     const ModelConfig config = sharable(Family::llama, Task::language);
     const TensorPart second{.rank = 1, .shares = uneven};
 
-    EXPECT_EQ(second.groups(config), (Range{2, 1}));
-    EXPECT_EQ(second.queries(config).own, (std::vector<Range>{{8, 4}}));
-    EXPECT_EQ(second.keys(config).own, (std::vector<Range>{{4, 2}}));
+    EXPECT_EQ(second.groups(config), (layout::Range{2, 1}));
+    EXPECT_EQ(second.queries(config).own, (std::vector<layout::Range>{{8, 4}}));
+    EXPECT_EQ(second.keys(config).own, (std::vector<layout::Range>{{4, 2}}));
 }
 
 TEST(TensorPart, HasThreeBoxesOfAFusedProjectionSideBySide) {
@@ -70,10 +70,10 @@ TEST(TensorPart, HasThreeBoxesOfAFusedProjectionSideBySide) {
     EXPECT_EQ(weight.all_columns, 48U);
     EXPECT_EQ(weight.shape, (std::vector<std::size_t>{16, 48}));
     EXPECT_EQ(weight.placements,
-              (std::vector<Placement>{
+              (std::vector<layout::Placement>{
                   {{{0, 16}, {10, 4}}, 0, 0}, {{{0, 16}, {26, 4}}, 0, 4}, {{{0, 16}, {42, 4}}, 0, 8}}));
     EXPECT_EQ(bias.placements,
-              (std::vector<Placement>{
+              (std::vector<layout::Placement>{
                   {{{0, 1}, {10, 4}}, 0, 0}, {{{0, 1}, {26, 4}}, 0, 4}, {{{0, 1}, {42, 4}}, 0, 8}}));
 }
 
@@ -82,7 +82,7 @@ TEST(TensorPart, OfOneRankHasAFusedProjectionInOneBox) {
 
     const ParameterSpec weight = spec_of(config, {}, "transformer.h.0.attn.c_attn.weight");
 
-    EXPECT_EQ(weight.placements, (std::vector<Placement>{{{{0, 16}, {0, 48}}, 0, 0}}));
+    EXPECT_EQ(weight.placements, (std::vector<layout::Placement>{{{{0, 16}, {0, 48}}, 0, 0}}));
 }
 
 // A gpt2 stores its matrices the other way round.
@@ -93,8 +93,8 @@ TEST(TensorPart, CutsTheLastMatrixOfABranchByWhatItReads) {
     const ParameterSpec columns =
         spec_of(sharable(Family::llama, Task::language), second, "model.layers.0.mlp.down_proj.weight");
 
-    EXPECT_EQ(rows.placements, (std::vector<Placement>{{{{15, 6}, {0, 16}}, 0, 0}}));
-    EXPECT_EQ(columns.placements, (std::vector<Placement>{{{{0, 16}, {15, 6}}, 0, 0}}));
+    EXPECT_EQ(rows.placements, (std::vector<layout::Placement>{{{{15, 6}, {0, 16}}, 0, 0}}));
+    EXPECT_EQ(columns.placements, (std::vector<layout::Placement>{{{{0, 16}, {15, 6}}, 0, 0}}));
 }
 
 TEST(TensorPart, IsRefusedWhereThereAreFewerUnitsThanRanks) {
@@ -132,11 +132,11 @@ TEST(PartOf, JoinsRangesWithoutAGap) {
     EXPECT_EQ(part.all_columns, 10U);
     EXPECT_EQ(part.deviation, 0.5);
     EXPECT_FALSE(part.is_whole());
-    EXPECT_EQ(part.placements, (std::vector<Placement>{{{{1, 3}, {0, 2}}, 0, 0},
-                                                       {{{1, 3}, {4, 3}}, 0, 2},
-                                                       {{{5, 1}, {0, 2}}, 3, 0},
-                                                       {{{5, 1}, {4, 3}}, 3, 2}}));
+    EXPECT_EQ(part.placements, (std::vector<layout::Placement>{{{{1, 3}, {0, 2}}, 0, 0},
+                                                               {{{1, 3}, {4, 3}}, 0, 2},
+                                                               {{{5, 1}, {0, 2}}, 3, 0},
+                                                               {{{5, 1}, {4, 3}}, 3, 2}}));
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::model

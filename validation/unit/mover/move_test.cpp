@@ -10,7 +10,7 @@
 #include "trireme/base/error.hpp"
 #include "unit/mover/random_tensors.hpp"
 
-namespace trireme {
+namespace trireme::mover {
 namespace {
 
 using validation::Change;
@@ -23,9 +23,10 @@ using validation::transfers_of;
 
 constexpr std::size_t ranks = 6;
 
-bool has(const HeldTensor& tensor, int rank, std::size_t row, std::size_t column) {
-    return std::ranges::any_of(
-        tensor.slices, [&](const Slice& slice) { return slice.rank == rank && holds(slice.box, row, column); });
+bool has(const layout::HeldTensor& tensor, int rank, std::size_t row, std::size_t column) {
+    return std::ranges::any_of(tensor.slices, [&](const layout::Slice& slice) {
+        return slice.rank == rank && holds(slice.box, row, column);
+    });
 }
 
 template <class Use>
@@ -128,9 +129,9 @@ TEST(Move, TakesFromARankOfTheSameNodeWhereOneHasIt) {
 }
 
 TEST(Move, SpreadsTheWorkOverThoseWhoHaveTheSame) {
-    const Box all{{0, 8}, {0, 8}};
-    const HeldTensor before{"a", 8, 8, 0, {{0, all}, {1, all}, {2, all}}};
-    const HeldTensor after{"a", 8, 8, 0, {{3, all}}};
+    const layout::Box all{{0, 8}, {0, 8}};
+    const layout::HeldTensor before{"a", 8, 8, 0, {{0, all}, {1, all}, {2, all}}};
+    const layout::HeldTensor after{"a", 8, 8, 0, {{3, all}}};
     std::map<int, std::size_t> sent;
 
     for_each_shipment(plan_move({before}, {after}, {.most_elements = 8}),
@@ -150,9 +151,9 @@ TEST(Move, KeepsEveryRankOfEveryRoundWithinItsBound) {
 }
 
 TEST(Move, UsesTheRoundsThatItHas) {
-    const Box all{{0, 8}, {0, 8}};
-    const HeldTensor before{"a", 8, 8, 0, {{0, all}, {1, all}}};
-    const HeldTensor after{"a", 8, 8, 0, {{2, all}, {3, all}}};
+    const layout::Box all{{0, 8}, {0, 8}};
+    const layout::HeldTensor before{"a", 8, 8, 0, {{0, all}, {1, all}}};
+    const layout::HeldTensor after{"a", 8, 8, 0, {{2, all}, {3, all}}};
 
     EXPECT_EQ(plan_move({before}, {after}, {.most_elements = 64}).rounds.size(), 1U);
     EXPECT_EQ(plan_move({before}, {after}, {.most_elements = 32}).rounds.size(), 2U);
@@ -227,8 +228,8 @@ TEST(Move, EndsInWhateverOrderRanksGoOn) {
 }
 
 TEST(Move, IsRefusedWhereSomethingIsNowhere) {
-    const HeldTensor before{"a", 2, 2, 0, {{0, {{0, 1}, {0, 2}}}}};
-    const HeldTensor after{"a", 2, 2, 0, {{1, {{0, 2}, {0, 2}}}}};
+    const layout::HeldTensor before{"a", 2, 2, 0, {{0, {{0, 1}, {0, 2}}}}};
+    const layout::HeldTensor after{"a", 2, 2, 0, {{1, {{0, 2}, {0, 2}}}}};
 
     EXPECT_EQ(message_of<BugError>([&] { plan_move({before}, {after}); }),
               "rank 1 is to hold rows from 1 of a, and no rank has them");
@@ -237,12 +238,12 @@ TEST(Move, IsRefusedWhereSomethingIsNowhere) {
 }
 
 TEST(Move, IsRefusedBetweenShapes) {
-    const HeldTensor before{"a", 2, 3, 0, {{0, {{0, 2}, {0, 3}}}}};
-    const HeldTensor after{"a", 3, 2, 0, {{0, {{0, 3}, {0, 2}}}}};
+    const layout::HeldTensor before{"a", 2, 3, 0, {{0, {{0, 2}, {0, 3}}}}};
+    const layout::HeldTensor after{"a", 3, 2, 0, {{0, {{0, 3}, {0, 2}}}}};
 
     EXPECT_EQ(message_of<BugError>([&] { plan_move({before}, {after}); }),
               "a is 2 x 3 before a move and 3 x 2 after it");
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::mover

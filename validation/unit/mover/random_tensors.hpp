@@ -14,8 +14,8 @@ inline constexpr std::uint64_t changes = 60;
 inline constexpr std::size_t small_round = 6;  // less than a row: boxes are cut both ways
 
 struct Change {
-    std::vector<HeldTensor> before;
-    std::vector<HeldTensor> after;
+    std::vector<layout::HeldTensor> before;
+    std::vector<layout::HeldTensor> after;
 };
 
 // A number below `end`.
@@ -25,12 +25,13 @@ inline std::size_t drawn(RandomKey key, std::size_t end) {
 
 // Cuts rows and columns of a tensor in two at random places, and gives each quarter to ranks: to one at least
 // where `covers`.
-inline HeldTensor random_tensor(RandomKey key, const std::string& name, std::size_t ranks, bool covers) {
-    HeldTensor tensor{.name = name, .rows = 5, .columns = 7, .last_use = 0, .slices = {}};
+inline layout::HeldTensor random_tensor(RandomKey key, const std::string& name, std::size_t ranks,
+                                        bool covers) {
+    layout::HeldTensor tensor{.name = name, .rows = 5, .columns = 7, .last_use = 0, .slices = {}};
     const std::size_t row = drawn(key.then("row"), 6);
     const std::size_t column = drawn(key.then("column"), 8);
-    for (const Range rows : {Range{0, row}, Range{row, 5 - row}}) {
-        for (const Range columns : {Range{0, column}, Range{column, 7 - column}}) {
+    for (const layout::Range rows : {layout::Range{0, row}, layout::Range{row, 5 - row}}) {
+        for (const layout::Range columns : {layout::Range{0, column}, layout::Range{column, 7 - column}}) {
             const RandomKey quarter = key.then(rows.begin * 10 + columns.begin).then(rows.count);
             const std::size_t first = drawn(quarter, ranks);
             for (std::size_t rank = 0; rank < ranks; ++rank) {
@@ -55,14 +56,14 @@ inline Change random_change(std::uint64_t seed, std::size_t ranks) {
     return change;
 }
 
-inline bool holds(const Box& box, std::size_t row, std::size_t column) {
-    return !intersection(box, Box{{row, 1}, {column, 1}}).is_empty();
+inline bool holds(const layout::Box& box, std::size_t row, std::size_t column) {
+    return !intersection(box, layout::Box{{row, 1}, {column, 1}}).is_empty();
 }
 
-inline std::vector<Transfer> transfers_of(const Move& move) {
-    std::vector<Transfer> all = move.kept;
-    for (const MoveRound& round : move.rounds) {
-        for (const Shipment& shipment : round) {
+inline std::vector<mover::Transfer> transfers_of(const mover::Move& move) {
+    std::vector<mover::Transfer> all = move.kept;
+    for (const mover::MoveRound& round : move.rounds) {
+        for (const mover::Shipment& shipment : round) {
             all.insert(all.end(), shipment.boxes.begin(), shipment.boxes.end());
         }
     }

@@ -8,7 +8,7 @@
 #include "trireme/mover/carry_out.hpp"
 #include "unit/mover/random_tensors.hpp"
 
-namespace trireme {
+namespace trireme::mover {
 namespace {
 
 using validation::Change;
@@ -27,8 +27,8 @@ struct Element {
     std::size_t row, column;
 };
 
-bool has(const std::vector<HeldTensor>& tensors, int rank, const Element& e) {
-    return std::ranges::any_of(tensors[e.tensor].slices, [&](const Slice& slice) {
+bool has(const std::vector<layout::HeldTensor>& tensors, int rank, const Element& e) {
+    return std::ranges::any_of(tensors[e.tensor].slices, [&](const layout::Slice& slice) {
         return slice.rank == rank && holds(slice.box, e.row, e.column);
     });
 }
@@ -75,11 +75,12 @@ TEST(Twins, HaveWhatRanksOfTheirNodeLackOnceAndNothingElse) {
         for_each_element_after(change, [&](const Element& e) {
             for (const int node : {0, 3, 5}) {
                 const auto twin = move.twins.find(node);
-                const auto count = twin == move.twins.end()
-                                       ? 0
-                                       : std::ranges::count_if(twin->second, [&](const TensorBox& part) {
-                                             return part.tensor == e.tensor && holds(part.box, e.row, e.column);
-                                         });
+                const auto count =
+                    twin == move.twins.end()
+                        ? 0
+                        : std::ranges::count_if(twin->second, [&](const layout::TensorBox& part) {
+                              return part.tensor == e.tensor && holds(part.box, e.row, e.column);
+                          });
                 ASSERT_EQ(count, lacks(change, node, e) ? 1 : 0);
             }
         });
@@ -154,7 +155,7 @@ TEST(Twins, LieOneBehindTheOtherInTheMemoryOfTheirNode) {
     for (const int node : {0, 3, 5, 7}) {
         std::vector<std::byte> memory(move.elements_at(node) * sizeof(double));
         const std::byte* next = memory.data();
-        for (const BoxInMemory& box : boxes_of_twin(move, node, DType::f64, memory.data())) {
+        for (const BoxInMemory& box : boxes_of_twin(move, node, device::DType::f64, memory.data())) {
             EXPECT_EQ(box.memory.data, next);
             EXPECT_EQ(box.memory.rows, box.placement.box.rows.count);
             next += box.memory.bytes();
@@ -164,4 +165,4 @@ TEST(Twins, LieOneBehindTheOtherInTheMemoryOfTheirNode) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::mover

@@ -4,7 +4,7 @@
 #include "trireme/optim/config.hpp"
 #include "trireme/optim/optimizer.hpp"
 
-namespace trireme {
+namespace trireme::optim {
 namespace {
 
 OptimizerConfig with(RateSchedule schedule, std::size_t warmup = 0) {
@@ -74,4 +74,4 @@ TEST(LearningRate, FallsOverTheHorizonAndStaysAtItsEnd) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::optim

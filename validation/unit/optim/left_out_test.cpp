@@ -1,7 +1,7 @@
 // Channels that were left out of a step's products may be spared the decay of weights.
 #include "unit/optim/optimizer_on.hpp"
 
-namespace trireme {
+namespace trireme::optim {
 namespace {
 
 class LeftOutOn : public OptimizerOn {};
@@ -9,7 +9,7 @@ class LeftOutOn : public OptimizerOn {};
 // With beta1 = 1/2 and beta2 = 3/4, g = 1/2 4 = 2 changes 8 by 1/8 and what decays by the factor 7/8 before:
 // what was left out misses that alone, and its moments go on.
 TEST_P(LeftOutOn, SparesChannelsThatWereLeftOutTheDecay) {
-    for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
+    for (const kernels::WeightAxes axes : {kernels::WeightAxes::in_out, kernels::WeightAxes::out_in}) {
         Optimizer optimizer =
             optimizer_of({.weight_decay = 0.5, .beta1 = 0.5, .beta2 = 0.75, .epsilon = 2, .clip = 0});
         start(8, 4);
@@ -17,7 +17,7 @@ TEST_P(LeftOutOn, SparesChannelsThatWereLeftOutTheDecay) {
 
         optimizer.update(stream_, values_, gradients_, 0.25, 0.5, &left_out);
 
-        const bool are_rows = axes == WeightAxes::in_out;
+        const bool are_rows = axes == kernels::WeightAxes::in_out;
         EXPECT_EQ(numbers_of(values_[0]),
                   are_rows ? (Numbers{6.875, 6.875, 7.875, 7.875}) : (Numbers{6.875, 7.875, 6.875, 7.875}));
         EXPECT_EQ(vector(), 7.875);
@@ -26,11 +26,11 @@ TEST_P(LeftOutOn, SparesChannelsThatWereLeftOutTheDecay) {
 }
 
 TEST_P(LeftOutOn, SparesOfAShardTheChannelsInItAlone) {
-    for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
-        const bool are_rows = axes == WeightAxes::in_out;
-        const Box second = are_rows ? Box{{1, 1}, {0, 2}} : Box{{0, 2}, {1, 1}};
+    for (const kernels::WeightAxes axes : {kernels::WeightAxes::in_out, kernels::WeightAxes::out_in}) {
+        const bool are_rows = axes == kernels::WeightAxes::in_out;
+        const layout::Box second = are_rows ? layout::Box{{1, 1}, {0, 2}} : layout::Box{{0, 2}, {1, 1}};
         Optimizer optimizer({.kind = OptimizerKind::sgd, .weight_decay = 0.5, .momentum = 0}, matrix_and_vector,
-                            {{0, second}}, GetParam().dtype, Place::memory);
+                            {{0, second}}, GetParam().dtype, device::Place::memory);
         const Numbers spared = are_rows ? Numbers{4, 4, 3.5, 3.5} : Numbers{4, 3.5, 4, 3.5};
         const Numbers decayed = are_rows ? Numbers{4, 4, 3, 3} : Numbers{4, 3, 4, 3};
 
@@ -46,7 +46,7 @@ TEST_P(LeftOutOn, SparesOfAShardTheChannelsInItAlone) {
 TEST_P(LeftOutOn, GivesTheSameBitsByShardsOfWhatIsLeftOutInPart) {
     const OptimizerConfig config{.kind = OptimizerKind::adamw, .weight_decay = 0.5};
     const std::vector<ParameterShard> all = whole_parameters(uneven);
-    for (const WeightAxes axes : {WeightAxes::in_out, WeightAxes::out_in}) {
+    for (const kernels::WeightAxes axes : {kernels::WeightAxes::in_out, kernels::WeightAxes::out_in}) {
         const LeftOuts left_out{{0, {.axes = axes, .channels = {0, 1, 2, 5, 19, 20, 36}}}};
         const LeftOuts nothing{{0, {.axes = axes}}};
         const std::vector<Numbers> expected = updated(config, GetParam(), all, Mistakes::none, &left_out);
@@ -61,4 +61,4 @@ TEST_P(LeftOutOn, GivesTheSameBitsByShardsOfWhatIsLeftOutInPart) {
 INSTANTIATE_TEST_SUITE_P(Machines, LeftOutOn, ::testing::ValuesIn(every_machine()), name_of_machine);
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::optim

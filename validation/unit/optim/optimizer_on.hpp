@@ -8,15 +8,17 @@
 
 #include "trireme/optim/optimizer.hpp"
 
-namespace trireme {
+namespace trireme::optim {
 
+using device::DType;
+using device::Place;
 using Numbers = std::vector<double>;
 
-inline const std::vector<ParameterSpec> matrix_and_vector{
+inline const std::vector<model::ParameterSpec> matrix_and_vector{
     {.name = "matrix", .rows = 2, .columns = 2, .decays = true},
     {.name = "vector", .rows = 1, .columns = 2, .decays = false}};
 
-inline void fill(const Tensor& tensor, const Numbers& numbers) {
+inline void fill(const device::Tensor& tensor, const Numbers& numbers) {
     visit_float(tensor.dtype, [&](auto zero) {
         const auto elements = tensor.as<decltype(zero)>();
         for (std::size_t i = 0; i < numbers.size(); ++i)
@@ -24,7 +26,7 @@ inline void fill(const Tensor& tensor, const Numbers& numbers) {
     });
 }
 
-inline Numbers numbers_of(const Tensor& tensor) {
+inline Numbers numbers_of(const device::Tensor& tensor) {
     Numbers numbers(tensor.size());
     visit_float(tensor.dtype, [&](auto zero) {
         const auto elements = tensor.as<decltype(zero)>();
@@ -35,8 +37,9 @@ inline Numbers numbers_of(const Tensor& tensor) {
 
 enum class Backend : std::uint8_t { reference, cpu };
 
-inline Stream stream_on(Backend backend) {
-    return backend == Backend::reference ? Stream{ReferenceStream{}} : Stream{CpuStream{.threads = 2}};
+inline device::Stream stream_on(Backend backend) {
+    if (backend == Backend::reference) return {device::ReferenceStream{}};
+    return {device::CpuStream{.threads = 2}};
 }
 
 struct Machine {
@@ -66,17 +69,15 @@ protected:
     // The one number that all elements of a parameter have.
     double matrix() const { return number_of(values_[0]); }
     double vector() const { return number_of(values_[1]); }
-
     double rounding() const { return GetParam().dtype == DType::f32 ? 1e-6 : 1e-14; }
 
-    Stream stream_ = stream_on(GetParam().backend);
-    ParameterTensors values_{matrix_and_vector, GetParam().dtype, Place::memory};
-    ParameterTensors gradients_{matrix_and_vector, GetParam().dtype, Place::memory};
+    device::Stream stream_ = stream_on(GetParam().backend);
+    model::ParameterTensors values_{matrix_and_vector, GetParam().dtype, Place::memory};
+    model::ParameterTensors gradients_{matrix_and_vector, GetParam().dtype, Place::memory};
 
 private:
-    Arena scratch_{"scratch", 4096, Place::memory};
-
-    static double number_of(const Tensor& tensor) {
+    device::Arena scratch_{"scratch", 4096, Place::memory};
+    static double number_of(const device::Tensor& tensor) {
         const Numbers numbers = numbers_of(tensor);
         for (const double number : numbers) EXPECT_EQ(number, numbers.front());
         return numbers.front();
@@ -96,8 +97,9 @@ inline std::string name_of_machine(const ::testing::TestParamInfo<Machine>& test
 }
 
 // A matrix of 37 x 1013 and a vector, cut in various ways.
-inline const std::vector<ParameterSpec> uneven{{.name = "matrix", .rows = 37, .columns = 1013, .decays = true},
-                                               {.name = "vector", .rows = 1, .columns = 259, .decays = false}};
+inline const std::vector<model::ParameterSpec> uneven{
+    {.name = "matrix", .rows = 37, .columns = 1013, .decays = true},
+    {.name = "vector", .rows = 1, .columns = 259, .decays = false}};
 
 inline std::vector<ParameterShard> by_rows() {
     return {{1, {{0, 1}, {0, 259}}},
@@ -121,9 +123,9 @@ enum class Mistakes : std::uint8_t { none, taken_back };
 inline std::vector<Numbers> updated(const OptimizerConfig& config, const Machine& machine,
                                     const std::vector<ParameterShard>& shards,
                                     Mistakes mistakes = Mistakes::none, const LeftOuts* left_out = nullptr) {
-    Stream stream = stream_on(machine.backend);
-    const ParameterTensors values(uneven, machine.dtype, Place::memory);
-    const ParameterTensors gradients(uneven, machine.dtype, Place::memory);
+    device::Stream stream = stream_on(machine.backend);
+    const model::ParameterTensors values(uneven, machine.dtype, Place::memory);
+    const model::ParameterTensors gradients(uneven, machine.dtype, Place::memory);
     Optimizer optimizer(config, uneven, shards, machine.dtype, Place::memory, mistakes != Mistakes::none);
     for (std::size_t i = 0; i < uneven.size(); ++i) {
         Numbers value(uneven[i].size()), gradient(uneven[i].size());
@@ -145,4 +147,4 @@ inline std::vector<Numbers> updated(const OptimizerConfig& config, const Machine
     return {numbers_of(values[0]), numbers_of(values[1])};
 }
 
-}  // namespace trireme
+}  // namespace trireme::optim

@@ -4,7 +4,7 @@
 #include "error_message.hpp"
 #include "unit/optim/optimizer_on.hpp"
 
-namespace trireme {
+namespace trireme::optim {
 namespace {
 
 // With beta1 = 1/2 and beta2 = 3/4 all of the first step is exact: g = 1/2 4 = 2, moments 1 and 1, corrected 2
@@ -109,7 +109,7 @@ TEST_P(OptimizerOn, HasNoFiniteSumOfSquaresForGradientsThatAreNotFinite) {
 TEST_P(OptimizerOn, LeavesAloneWhatNoShardHolds) {
     const std::vector<ParameterShard> right_column{{0, {{0, 2}, {1, 1}}}};
     Optimizer optimizer({.kind = OptimizerKind::sgd, .weight_decay = 0, .momentum = 0}, matrix_and_vector,
-                        right_column, GetParam().dtype, Place::memory);
+                        right_column, GetParam().dtype, device::Place::memory);
     start(3, 2);
 
     optimizer.update(stream_, values_, gradients_, 0.5, 1);
@@ -121,12 +121,13 @@ TEST_P(OptimizerOn, LeavesAloneWhatNoShardHolds) {
 INSTANTIATE_TEST_SUITE_P(Machines, OptimizerOn, ::testing::ValuesIn(every_machine()), name_of_machine);
 
 std::size_t bytes_with(const OptimizerConfig& config, const std::vector<ParameterShard>& shards) {
-    return Optimizer(config, matrix_and_vector, shards, DType::f32, Place::ghost).bytes();
+    return Optimizer(config, matrix_and_vector, shards, device::DType::f32, device::Place::ghost).bytes();
 }
 
 TEST(OptimizerMemory, IsTwoMomentsOneVelocityOrNone) {
     const std::vector<ParameterShard> all = whole_parameters(matrix_and_vector);
-    const std::size_t one_of_each = ParameterTensors(matrix_and_vector, DType::f32, Place::ghost).bytes();
+    const std::size_t one_of_each =
+        model::ParameterTensors(matrix_and_vector, device::DType::f32, device::Place::ghost).bytes();
 
     EXPECT_EQ(bytes_with({.kind = OptimizerKind::sgd, .momentum = 0}, all), 0);
     EXPECT_EQ(bytes_with({.kind = OptimizerKind::sgd, .momentum = 0.9}, all), one_of_each);
@@ -134,10 +135,12 @@ TEST(OptimizerMemory, IsTwoMomentsOneVelocityOrNone) {
 }
 
 TEST(OptimizerMemory, IsThatOfItsOwnShardsAlone) {
-    const std::vector<ParameterSpec> large{{.name = "matrix", .rows = 64, .columns = 100}};
+    const std::vector<model::ParameterSpec> large{{.name = "matrix", .rows = 64, .columns = 100}};
     const auto bytes_of_rows = [&](std::size_t rows) {
         const std::vector<ParameterShard> shards{{0, {{0, rows}, {0, 50}}}};
-        return Optimizer({.kind = OptimizerKind::adamw}, large, shards, DType::f32, Place::ghost).bytes();
+        return Optimizer({.kind = OptimizerKind::adamw}, large, shards, device::DType::f32,
+                         device::Place::ghost)
+            .bytes();
     };
 
     EXPECT_EQ(bytes_with({.kind = OptimizerKind::adamw}, {}), 0);
@@ -146,10 +149,12 @@ TEST(OptimizerMemory, IsThatOfItsOwnShardsAlone) {
 }
 
 TEST(OptimizerMemory, IsAsMuchAgainAndTheValuesWithABackup) {
-    const std::vector<ParameterSpec> large{{.name = "matrix", .rows = 64, .columns = 100}};
+    const std::vector<model::ParameterSpec> large{{.name = "matrix", .rows = 64, .columns = 100}};
     const std::vector<ParameterShard> half{{0, {{0, 64}, {0, 50}}}};
     const auto bytes_of = [&](OptimizerKind kind) {
-        return Optimizer({.kind = kind, .momentum = 0}, large, half, DType::f32, Place::ghost, true).bytes();
+        return Optimizer({.kind = kind, .momentum = 0}, large, half, device::DType::f32, device::Place::ghost,
+                         true)
+            .bytes();
     };
 
     EXPECT_EQ(bytes_of(OptimizerKind::adamw), (2 + 3) * 64 * 50 * sizeof(float));
@@ -160,7 +165,7 @@ TEST(Optimizer, RefusesAShardThatSticksOutOfItsParameter) {
     const std::vector<ParameterShard> too_wide{{0, {{0, 2}, {1, 2}}}};
 
     const std::string message = validation::message_of<BugError>(
-        [&] { Optimizer({}, matrix_and_vector, too_wide, DType::f32, Place::memory); });
+        [&] { Optimizer({}, matrix_and_vector, too_wide, device::DType::f32, device::Place::memory); });
 
     EXPECT_EQ(message, "a shard ends at row 2 and column 3 of matrix, of which this rank has 2 x 2");
 }
@@ -189,14 +194,14 @@ TEST_P(OptimizerOn, LeavesNoTraceOfAnUpdateThatIsTakenBack) {
 
 // More elements than any vector register or thread's portion holds, compared with the formula in double.
 TEST(Optimizer, FollowsTheAdamWFormulaOverManyStepsAndElements) {
-    const std::vector<ParameterSpec> specs{{.name = "m", .rows = 37, .columns = 1013, .decays = true}};
+    const std::vector<model::ParameterSpec> specs{{.name = "m", .rows = 37, .columns = 1013, .decays = true}};
     const OptimizerConfig config{.weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8};
     const std::size_t size = specs[0].size();
     for (const Backend backend : {Backend::reference, Backend::cpu}) {
-        Stream stream = stream_on(backend);
-        const ParameterTensors values(specs, DType::f64, Place::memory);
-        const ParameterTensors gradients(specs, DType::f64, Place::memory);
-        Optimizer optimizer(config, specs, whole_parameters(specs), DType::f64, Place::memory);
+        device::Stream stream = stream_on(backend);
+        const model::ParameterTensors values(specs, device::DType::f64, device::Place::memory);
+        const model::ParameterTensors gradients(specs, device::DType::f64, device::Place::memory);
+        Optimizer optimizer(config, specs, whole_parameters(specs), device::DType::f64, device::Place::memory);
         Numbers expected(size, 0.5), moment1(size), moment2(size), gradient(size);
         fill(values[0], expected);
 
@@ -220,4 +225,4 @@ TEST(Optimizer, FollowsTheAdamWFormulaOverManyStepsAndElements) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::optim

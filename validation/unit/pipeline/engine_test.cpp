@@ -6,32 +6,32 @@
 
 #include "trireme/schedule/schedule_text.hpp"
 
-namespace trireme {
+namespace trireme::pipeline {
 namespace {
 
 // Notes what it is told, and what the engine says of itself meanwhile.
 class NotingWorker final : public StageWorker {
 public:
     std::size_t rows(int micro_batch) const override { return rows_[static_cast<std::size_t>(micro_batch)]; }
-    Tensor place_for(const Instruction& receive) override {
+    device::Tensor place_for(const schedule::Instruction& receive) override {
         note("place", receive);
-        return {&number_, DType::f32, 1, 1, 1};
+        return {&number_, device::DType::f32, 1, 1, 1};
     }
-    ConstTensor result_for(const Instruction& send) override {
+    device::ConstTensor result_for(const schedule::Instruction& send) override {
         note("result", send);
-        return {&number_, DType::f32, 1, 1, 1};
+        return {&number_, device::DType::f32, 1, 1, 1};
     }
-    void sent(const Instruction& send) override { note("sent", send); }
-    void run(const Instruction& instruction) override {
+    void sent(const schedule::Instruction& send) override { note("sent", send); }
+    void run(const schedule::Instruction& instruction) override {
         note("run", instruction);
         positions_.push_back(engine_->position());
     }
 
-    bool stands(const Instruction& validate) override {
+    bool stands(const schedule::Instruction& validate) override {
         note("judge", validate);
         return std::exchange(stands_, true);
     }
-    void undo(const Instruction& forward) override { note("undo", forward); }
+    void undo(const schedule::Instruction& forward) override { note("undo", forward); }
 
     void watch(const Engine& engine) { engine_ = &engine; }
     void update_in_vain() { stands_ = false; }
@@ -40,7 +40,7 @@ public:
     const std::vector<std::string>& positions() const { return positions_; }
 
 private:
-    void note(const char* what, const Instruction& instruction) {
+    void note(const char* what, const schedule::Instruction& instruction) {
         notes_ += cat(notes_.empty() ? "" : ", ", what, ' ', text_of(instruction));
     }
 
@@ -58,15 +58,15 @@ protected:
     EngineAlone() { worker_.watch(engine_); }
 
     void execute(const std::string& program) {
-        engine_.execute(phases_from_csv(program, "the test").body.front(), worker_);
+        engine_.execute(schedule::phases_from_csv(program, "the test").body.front(), worker_);
     }
 
-    PipelineShape shape_ = grid_shape(3, 1, 1, 3);
-    std::vector<Team> teams_{{{0}, {0}}, {{1}, {1}}, {{2}, {2}}};
+    schedule::PipelineShape shape_ = schedule::grid_shape(3, 1, 1, 3);
+    std::vector<layout::Team> teams_{{{0}, {0}}, {{1}, {1}}, {{2}, {2}}};
     std::vector<int> ranks_{0, 1, 2};
-    std::unique_ptr<Communicator> activations_ = ghost_group("activations", 1, 3);
-    std::unique_ptr<Communicator> gradients_ = ghost_group("gradients", 1, 3);
-    Trace trace_{{1, 9}};
+    std::unique_ptr<comm::Communicator> activations_ = comm::ghost_group("activations", 1, 3);
+    std::unique_ptr<comm::Communicator> gradients_ = comm::ghost_group("gradients", 1, 3);
+    device::Trace trace_{{1, 9}};
     Engine engine_{{.rank = 1,
                     .teams = teams_,
                     .shape = shape_,
@@ -156,9 +156,9 @@ TEST_F(EngineAlone, SaysWhereItStands) {
 }
 
 // "compute 1F0 of step 7, 0 bytes"
-std::vector<std::string> words_of(const std::vector<TraceEvent>& events) {
+std::vector<std::string> words_of(const std::vector<device::TraceEvent>& events) {
     std::vector<std::string> words;
-    for (const TraceEvent& event : events) {
+    for (const device::TraceEvent& event : events) {
         words.push_back(
             cat(name_of(event.lane), ' ', event.name, " of step ", event.step, ", ", event.bytes, " bytes"));
     }
@@ -182,7 +182,7 @@ TEST_F(EngineAlone, TracesWhatItDoesAndWaitsFor) {
                   "messages 1RECV_F0 of step 7, 4 bytes", "messages wait for 1RECV_F0 of step 7, 0 bytes",
                   "compute 1F0 of step 7, 0 bytes", "compute VALIDATE1 of step 6, 0 bytes",
                   "messages wait for 1SEND_B1 of step 6, 0 bytes"}));
-    const TraceEvent forward = trace_.events()[14];
+    const device::TraceEvent forward = trace_.events()[14];
     EXPECT_EQ(forward.stage, 1);
     EXPECT_EQ(forward.micro_batch, 0);
 }
@@ -195,7 +195,7 @@ TEST_F(EngineAlone, TracesWhatItDoesAgain) {
     execute("STEP1,1F1,VALIDATE1");
 
     std::vector<std::string> names;
-    for (const TraceEvent& event : trace_.events()) names.push_back(event.name);
+    for (const device::TraceEvent& event : trace_.events()) names.push_back(event.name);
     EXPECT_EQ(names, (std::vector<std::string>{"STEP1", "1F1", "VALIDATE1", "1F1"}));
     EXPECT_LE(trace_.events()[2].end, trace_.events()[3].begin);
 }
@@ -209,4 +209,4 @@ TEST_F(EngineAlone, TracesNothingOfOtherSteps) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::pipeline

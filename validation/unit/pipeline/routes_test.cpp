@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace trireme {
+namespace trireme::pipeline {
 namespace {
 
 // Two stages: the first held by `first`, the second by `second`. Only ranks of the job from 3 are in the
@@ -22,7 +22,7 @@ public:
                        .ranks = ranks_});
     }
     // "to 2: 0-2; to 3: 2-4" of five rows: peers in the group, and own rows
-    std::string legs(int rank, const Instruction& message) {
+    std::string legs(int rank, const schedule::Instruction& message) {
         std::string text;
         for (const Leg& leg : routes(rank).legs(message, 5)) {
             text += cat(text.empty() ? "" : "; ", leg.peer, ": ", leg.own_rows.begin, "-", leg.own_rows.end());
@@ -31,16 +31,16 @@ public:
     }
 
 private:
-    std::vector<Team> teams_;
+    std::vector<layout::Team> teams_;
     bool are_rows_cut_;
-    PipelineShape shape_ = grid_shape(2, 1, 1, 1);
+    schedule::PipelineShape shape_ = schedule::grid_shape(2, 1, 1, 1);
     std::vector<int> ranks_{3, 4, 5, 6, 7};
-    std::unique_ptr<Communicator> group_ = single_rank("group");
+    std::unique_ptr<comm::Communicator> group_ = comm::single_rank("group");
 };
 
-constexpr Instruction send{Op::send_forward, 0, 0};
-constexpr Instruction receive{Op::receive_forward, 1, 0};
-constexpr Instruction send_back{Op::send_backward, 1, 0};
+constexpr schedule::Instruction send{schedule::Op::send_forward, 0, 0};
+constexpr schedule::Instruction receive{schedule::Op::receive_forward, 1, 0};
+constexpr schedule::Instruction send_back{schedule::Op::send_backward, 1, 0};
 
 TEST(Routes, CarryAllRowsToEachRankOnce) {
     TwoTeams teams({3, 4}, {5, 6, 7}, false);
@@ -75,8 +75,8 @@ TEST(Routes, NameTheTeamAtTheOtherEnd) {
     EXPECT_EQ(teams.routes(3).other_team(send), 1);
     EXPECT_EQ(teams.routes(5).other_team(receive), 0);
     EXPECT_EQ(teams.routes(5).other_team(send_back), 0);
-    EXPECT_EQ(teams.routes(3).other_team({Op::receive_backward, 0, 0}), 1);
+    EXPECT_EQ(teams.routes(3).other_team({schedule::Op::receive_backward, 0, 0}), 1);
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::pipeline

@@ -10,7 +10,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/plan/cluster.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -51,8 +51,8 @@ TEST(ClusterJson, IsReadAsItIsDescribed) {
     EXPECT_EQ(nodes.device.launch, 0.5);
     ASSERT_EQ(nodes.device.clocks.size(), 2U);
     EXPECT_EQ(nodes.device.clocks[1], (DeviceClock{.mhz = 1, .speed = 0.5, .idle_watts = 5, .busy_watts = 6}));
-    EXPECT_EQ(nodes.inside, (Link{.latency = 1, .bandwidth = 30}));
-    EXPECT_EQ(cluster.between, (Link{.latency = 2, .bandwidth = 10}));
+    EXPECT_EQ(nodes.inside, (layout::Link{.latency = 1, .bandwidth = 30}));
+    EXPECT_EQ(cluster.between, (layout::Link{.latency = 2, .bandwidth = 10}));
     EXPECT_EQ(cluster.rails, 1U);
     EXPECT_FALSE(cluster.fat_tree);
     ASSERT_EQ(cluster.sources.size(), 2U);
@@ -81,7 +81,7 @@ TEST(ClusterJson, MayHaveGroupsOfNodes) {
     ASSERT_EQ(cluster.groups.size(), 2U);
     EXPECT_EQ(cluster.nodes(), 5U);
     EXPECT_EQ(cluster.devices(), 11U);
-    EXPECT_EQ(cluster.groups[0].inside, (Link{.latency = 1, .bandwidth = 30}));
+    EXPECT_EQ(cluster.groups[0].inside, (layout::Link{.latency = 1, .bandwidth = 30}));
     EXPECT_EQ(cluster.groups[1].inside, std::nullopt);
     EXPECT_EQ(cluster.group_of(7).device.name, "abacus");
     EXPECT_EQ(cluster.group_of(8).device.name, "slide rule");
@@ -101,7 +101,7 @@ TEST(ClusterJson, MayHaveSwitchesInTwoRowsAndRails) {
     ASSERT_TRUE(cluster.fat_tree);
     EXPECT_EQ(cluster.fat_tree->leaf_nodes, 32U);
     EXPECT_EQ(cluster.fat_tree->spines, 16U);
-    EXPECT_EQ(cluster.fat_tree->up, (Link{.latency = 3, .bandwidth = 20}));
+    EXPECT_EQ(cluster.fat_tree->up, (layout::Link{.latency = 3, .bandwidth = 20}));
     EXPECT_EQ(cluster.sources.back().figure, "fat_tree");
 }
 
@@ -223,4 +223,4 @@ TEST(ClusterJson, OfOursSaysWhereEachFigureIsFrom) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::plan

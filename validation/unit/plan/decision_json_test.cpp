@@ -5,7 +5,7 @@
 #include "trireme/plan/decision.hpp"
 #include "unit/plan/small_layouts.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
 std::string refusal_of_decisions(const std::string& text) {
@@ -98,4 +98,4 @@ TEST(DecisionJson, WantsStepsThatRise) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::plan

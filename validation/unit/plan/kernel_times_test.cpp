@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
 // A device that is described by three figures.
@@ -144,4 +144,4 @@ TEST(KernelTimes, FollowTheClockWhereArithmeticBoundsThem) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::plan

@@ -4,7 +4,7 @@
 #include "trireme/base/error.hpp"
 #include "unit/plan/small_layouts.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
 std::string refusal_of_layout(const std::string& text) {
@@ -22,30 +22,31 @@ std::string refusal_of_replica(const std::string& replica) {
 }
 
 TEST(LayoutJson, IsReadAsItIsDescribed) {
-    const Layout layout = layout_from_json(
+    const layout::Layout layout = layout_from_json(
         R"({"layers": 27, "stages": [
              {"layers": [0, 8], "replicas": [{"ranks": [0, 1], "shares": [5, 3]}, {"ranks": [2]}]},
              {"layers": [8, 27], "replicas": [{"ranks": [3, 4], "turns": 3}]}], "idle": [7]})",
         "my.json");
 
-    const Layout expected{
+    const layout::Layout expected{
         27, {{{0, 8}, {{{0, 1}, {5, 3}}, {{2}, {1}}}}, {{8, 19}, {{{3, 4}, {1, 1}, 3}}}}, {7}};
     EXPECT_EQ(layout, expected);
 }
 
 TEST(LayoutJson, IsReadBackAsItWasWritten) {
-    Layout uneven = uneven_layout({3, 1, 2});
+    layout::Layout uneven = uneven_layout({3, 1, 2});
     uneven.stages[0].replicas[1].shares = {7};
     uneven.stages[0].replicas[2].turns = 5;
     uneven.idle = {6, 7};
-    const Layout grid = even_grid({.pipe = 2, .data = 2, .tensor = 3, .chunks = 2, .shares = {3, 2, 2}});
+    const layout::Layout grid =
+        even_grid({.pipe = 2, .data = 2, .tensor = 3, .chunks = 2, .shares = {3, 2, 2}});
 
     EXPECT_EQ(layout_from_json(json_of(uneven), "it"), uneven);
     EXPECT_EQ(layout_from_json(json_of(grid), "it"), grid);
 }
 
 TEST(LayoutJson, IsFoundInAPlan) {
-    const Layout layout = uneven_layout({2, 1});
+    const layout::Layout layout = uneven_layout({2, 1});
 
     EXPECT_EQ(layout_from_json(R"({"model": "gpt2", "layout": )" + json_of(layout) + "}", "plan.json"), layout);
     EXPECT_EQ(refusal_of_layout(R"({"layout": {"layers": 2, "stages": 3}})"),
@@ -140,4 +141,4 @@ TEST(LayoutJson, ShowsTheBeginningOfWhatIsLong) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::plan

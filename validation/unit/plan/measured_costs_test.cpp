@@ -6,23 +6,24 @@
 #include "unit/plan/small_layouts.hpp"
 #include "unit/plan/small_profile.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
 using validation::slower;
 using validation::small_profile;
 
-Layout two_stages(std::vector<ReplicaLayout> first, std::vector<ReplicaLayout> second) {
+layout::Layout two_stages(std::vector<layout::ReplicaLayout> first, std::vector<layout::ReplicaLayout> second) {
     return {.layers = 4, .stages = {{{0, 1}, std::move(first)}, {{1, 3}, std::move(second)}}};
 }
 
 // Layers of 1 second forward, and of 2, 3 and 4.
-const Layout plain = two_stages({{{0}, {1}}}, {{{1}, {1}}});
+const layout::Layout plain = two_stages({{{0}, {1}}}, {{{1}, {1}}});
 
-Plan plan_of(const Layout& layout) { return make_plan({.layout = layout, .micro_batches = 2}); }
+Plan plan_of(const layout::Layout& layout) { return make_plan({.layout = layout, .micro_batches = 2}); }
 
 TEST(MeasuredCosts, AreThoseOfTheStagesLayers) {
-    const std::vector<StageCost> costs = measured_costs({.kinds = {small_profile(4)}}, plan_of(plain));
+    const std::vector<schedule::StageCost> costs =
+        measured_costs({.kinds = {small_profile(4)}}, plan_of(plain));
 
     ASSERT_EQ(costs.size(), 2U);
     EXPECT_EQ(costs[0].forward, 1);
@@ -38,10 +39,10 @@ TEST(MeasuredCosts, AreThoseOfTheStagesLayers) {
 TEST(MeasuredCosts, AreThoseOfTheHalvesWhereThePassIsDoneInHalves) {
     const Plan plan = make_plan({.layout = plain,
                                  .schedule = "own.csv",
-                                 .own_programs = phases_from_csv("0F0,0B0\n1F0,1I0,1W0\n", "own.csv"),
+                                 .own_programs = schedule::phases_from_csv("0F0,0B0\n1F0,1I0,1W0\n", "own.csv"),
                                  .micro_batches = 1});
 
-    const std::vector<StageCost> costs = measured_costs({.kinds = {small_profile(4)}}, plan);
+    const std::vector<schedule::StageCost> costs = measured_costs({.kinds = {small_profile(4)}}, plan);
 
     EXPECT_EQ(costs[0].backward_input + costs[0].backward_weight, 3);
     EXPECT_EQ(costs[1].backward_input, 18);
@@ -52,16 +53,17 @@ TEST(MeasuredCosts, CountTheForwardPassAgainWhereItIsDoneAgain) {
     const Plan plan =
         make_plan({.layout = plain, .micro_batches = 2, .recompute = {Recompute::full, Recompute::selective}});
 
-    const std::vector<StageCost> costs = measured_costs({.kinds = {small_profile(4)}}, plan);
+    const std::vector<schedule::StageCost> costs = measured_costs({.kinds = {small_profile(4)}}, plan);
 
     EXPECT_EQ(costs[0].backward_input, 1.5 + 1);
     EXPECT_EQ(costs[1].backward_input, 13.5);
 }
 
 TEST(MeasuredCosts, AreThoseOfTheLargestShare) {
-    const Layout layout = two_stages({{{0, 1}, {3, 1}}, {{2}, {1}}}, {{{3, 4}, {1, 1}}});
+    const layout::Layout layout = two_stages({{{0, 1}, {3, 1}}, {{2}, {1}}}, {{{3, 4}, {1, 1}}});
 
-    const std::vector<StageCost> costs = measured_costs({.kinds = {small_profile(4)}}, plan_of(layout));
+    const std::vector<schedule::StageCost> costs =
+        measured_costs({.kinds = {small_profile(4)}}, plan_of(layout));
 
     EXPECT_EQ(costs[0].forward, 1);  // replica 1 is one rank
     EXPECT_EQ(costs[0].step, 4);     // which updates half
@@ -70,12 +72,12 @@ TEST(MeasuredCosts, AreThoseOfTheLargestShare) {
 
 // Replica 1 of stage 0 takes twice as long; in stage 1, a quarter on a slow device takes longer than the rest.
 TEST(MeasuredCosts, AreThoseOfTheRankThatTakesLongestForItsShare) {
-    const Layout layout = two_stages({{{0}, {1}}, {{1}, {1}}}, {{{2, 3}, {3, 1}}});
+    const layout::Layout layout = two_stages({{{0}, {1}}, {{1}, {1}}}, {{{2, 3}, {3, 1}}});
     const RankProfiles profiles{
         .kinds = {small_profile(4), slower(small_profile(4), 2), slower(small_profile(4), 4)},
         .of_ranks = {0, 1, 0, 2}};
 
-    const std::vector<StageCost> costs = measured_costs(profiles, plan_of(layout));
+    const std::vector<schedule::StageCost> costs = measured_costs(profiles, plan_of(layout));
 
     EXPECT_EQ(costs[0].forward, 2);
     EXPECT_EQ(costs[0].backward_input + costs[0].backward_weight, 6);
@@ -85,11 +87,11 @@ TEST(MeasuredCosts, AreThoseOfTheRankThatTakesLongestForItsShare) {
 }
 
 TEST(MeasuredCosts, HaveTheLongestUpdateWhoeverTakesLongestForItsPasses) {
-    const Layout layout = two_stages({{{0}, {1}}, {{1}, {1}}}, {{{2}, {1}}});
+    const layout::Layout layout = two_stages({{{0}, {1}}, {{1}, {1}}}, {{{2}, {1}}});
     RankProfiles profiles{.kinds = {small_profile(4), slower(small_profile(4), 2)}, .of_ranks = {0, 1, 0}};
     profiles.kinds[0].layers[0].update = 100;
 
-    const std::vector<StageCost> costs = measured_costs(profiles, plan_of(layout));
+    const std::vector<schedule::StageCost> costs = measured_costs(profiles, plan_of(layout));
 
     EXPECT_EQ(costs[0].forward, 2);
     EXPECT_EQ(costs[0].step, 50);
@@ -97,7 +99,7 @@ TEST(MeasuredCosts, HaveTheLongestUpdateWhoeverTakesLongestForItsPasses) {
 
 // Each end was measured among its like: between the two kinds the slower link counts.
 TEST(MeasuredCosts, SendOverTheSlowerLinkOfUnlikeEnds) {
-    const Layout layout = two_stages({{{0}, {1}}}, {{{1}, {1}}});
+    const layout::Layout layout = two_stages({{{0}, {1}}}, {{{1}, {1}}});
     RankProfiles profiles{.kinds = {small_profile(4), small_profile(4)}, .of_ranks = {0, 1}};
     profiles.kinds[0].links = {{.link = {.bandwidth = 64}}};
     profiles.kinds[1].links = {{.link = {.bandwidth = 16}}};
@@ -108,12 +110,12 @@ TEST(MeasuredCosts, SendOverTheSlowerLinkOfUnlikeEnds) {
 }
 
 TEST(MeasuredCosts, SendAndSumOverTheSlowestLink) {
-    const Layout layout = two_stages({{{0}, {1}}, {{1}, {1}}}, {{{2}, {1}}});
+    const layout::Layout layout = two_stages({{{0}, {1}}, {{1}, {1}}}, {{{2}, {1}}});
     Profile profile = small_profile(4);
     profile.links = {{.ranks = 2, .link = {.bandwidth = 100}}, {.link = {.latency = 1, .bandwidth = 64}}};
     profile.layers[0].rows = 128;
 
-    const std::vector<StageCost> costs = measured_costs({.kinds = {profile}}, plan_of(layout));
+    const std::vector<schedule::StageCost> costs = measured_costs({.kinds = {profile}}, plan_of(layout));
 
     EXPECT_EQ(costs[0].send, 3);
     EXPECT_EQ(costs[0].reduce, 10);  // 1,000 bytes among the two ranks of a node
@@ -122,27 +124,27 @@ TEST(MeasuredCosts, SendAndSumOverTheSlowestLink) {
 }
 
 TEST(LayerLoads, AreOfOneRank) {
-    const std::vector<LayerLoad> alone = layer_loads(small_profile(2), {});
-    const std::vector<LayerLoad> shared =
+    const std::vector<layout::LayerLoad> alone = layer_loads(small_profile(2), {});
+    const std::vector<layout::LayerLoad> shared =
         layer_loads(small_profile(2), {.numbers = 1, .updaters = 4, .sharers = 2});
 
-    EXPECT_EQ(alone[1], (LayerLoad{.seconds = 8,
-                                   .forward_seconds = 2,
-                                   .update_seconds = 16,
-                                   .row_bytes = 64,
-                                   .parameter_bytes = 2000,
-                                   .kept_bytes = 200,
-                                   .held_bytes = 8000,
-                                   .workspace_bytes = 20}));
-    EXPECT_EQ(shared[1], (LayerLoad{.seconds = 4,
-                                    .forward_seconds = 1,
-                                    .update_seconds = 2,
-                                    .row_bytes = 64,
-                                    .parameter_bytes = 1000,
-                                    .kept_bytes = 200,
-                                    .held_bytes = 2250,
-                                    .workspace_bytes = 20}));
+    EXPECT_EQ(alone[1], (layout::LayerLoad{.seconds = 8,
+                                           .forward_seconds = 2,
+                                           .update_seconds = 16,
+                                           .row_bytes = 64,
+                                           .parameter_bytes = 2000,
+                                           .kept_bytes = 200,
+                                           .held_bytes = 8000,
+                                           .workspace_bytes = 20}));
+    EXPECT_EQ(shared[1], (layout::LayerLoad{.seconds = 4,
+                                            .forward_seconds = 1,
+                                            .update_seconds = 2,
+                                            .row_bytes = 64,
+                                            .parameter_bytes = 1000,
+                                            .kept_bytes = 200,
+                                            .held_bytes = 2250,
+                                            .workspace_bytes = 20}));
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::plan

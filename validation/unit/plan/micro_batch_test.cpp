@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
 std::vector<SampleVisit> visits(std::size_t count) {
@@ -33,4 +33,4 @@ TEST(CutEvenly, LeavesPartsEmptyWhenThereAreTooFewSamples) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::plan

@@ -5,17 +5,17 @@
 #include "trireme/plan/plan.hpp"
 #include "unit/plan/small_layouts.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
-PlanWish wish_of(const Layout& layout, const std::string& csv, int micro_batches = 1) {
+PlanWish wish_of(const layout::Layout& layout, const std::string& csv, int micro_batches = 1) {
     return {.layout = layout,
             .schedule = "my.csv",
             .own_programs = programs_in(csv),
             .micro_batches = micro_batches};
 }
 
-Layout two_stages() { return uneven_layout({1, 1}); }
+layout::Layout two_stages() { return uneven_layout({1, 1}); }
 
 TEST(OwnPrograms, OfComputeAloneGetTheirMessages) {
     const Plan plan = make_plan(wish_of(two_stages(), "0F0,0B0\n1F0,1B0\n"));
@@ -34,7 +34,7 @@ TEST(OwnPrograms, WithMessagesStayAsTheyAre) {
 }
 
 TEST(OwnPrograms, OfEveryScheduleAreReadBack) {
-    const Layout layout = even_grid({.pipe = 2, .data = 2, .chunks = 2});
+    const layout::Layout layout = even_grid({.pipe = 2, .data = 2, .chunks = 2});
     const Plan plan = make_plan({.layout = layout, .schedule = "looped-bfs", .micro_batches = 4});
 
     const Plan again = make_plan(wish_of(layout, csv_of(plan.training.programs), 4));
@@ -45,14 +45,14 @@ TEST(OwnPrograms, OfEveryScheduleAreReadBack) {
 
 // Stages 0 and 1 on one rank, 2 and 3 on the other: none of the schedules is made for it.
 TEST(OwnPrograms, RunLayoutsThatNoScheduleIsMadeFor) {
-    Layout layout = uneven_layout({1, 1, 1, 1});
+    layout::Layout layout = uneven_layout({1, 1, 1, 1});
     layout.stages[1].replicas[0].ranks = {0};
     layout.stages[2].replicas[0].ranks = {1};
     layout.stages[3].replicas[0].ranks = {1};
 
     const Plan plan = make_plan(wish_of(layout, "0F0,1F0,1B0,0B0\n2F0,3F0,3B0,2B0\n"));
 
-    for (const Schedule& each : schedules()) {
+    for (const schedule::Schedule& each : schedule::schedules()) {
         const std::string schedule = each.name;
         EXPECT_NE(refusal_of_plan({.layout = layout, .schedule = schedule}), "(no error)") << schedule;
     }
@@ -61,7 +61,7 @@ TEST(OwnPrograms, RunLayoutsThatNoScheduleIsMadeFor) {
 }
 
 TEST(OwnPrograms, MayBeGivenForEachRank) {
-    const Layout layout = even_grid({.pipe = 2, .tensor = 2});
+    const layout::Layout layout = even_grid({.pipe = 2, .tensor = 2});
     const Plan of_teams = make_plan(wish_of(layout, "0F0,0B0\n1F0,1B0\n"));
 
     const Plan of_ranks = make_plan(wish_of(layout, "0F0,0B0\n0F0,0B0\n1F0,1B0\n1F0,1B0\n"));
@@ -74,7 +74,7 @@ TEST(OwnPrograms, MayBeGivenForEachRank) {
 
 // Ranks 0, 1 hold stage 0 and ranks 2, 3 stage 1; teams are numbered row by row: ranks 0, 2, 1, 3.
 TEST(OwnPrograms, AreOfRanksOrTeamsAsTheirStagesSay) {
-    const Layout layout = even_grid({.pipe = 2, .data = 2});
+    const layout::Layout layout = even_grid({.pipe = 2, .data = 2});
 
     const Plan by_rank = make_plan(wish_of(layout, "0F0,0B0\n0F1,0B1\n1F0,1B0\n1F1,1B1\n"));
     const Plan by_team = make_plan(wish_of(layout, "0F0,0B0\n1F0,1B0\n0F1,0B1\n1F1,1B1\n"));
@@ -83,7 +83,7 @@ TEST(OwnPrograms, AreOfRanksOrTeamsAsTheirStagesSay) {
 }
 
 TEST(OwnPrograms, SkipIdleRanks) {
-    Layout layout = even_grid({.pipe = 2});
+    layout::Layout layout = even_grid({.pipe = 2});
     layout.stages[1].replicas[0].ranks = {2};
     layout.idle = {1};
 
@@ -147,8 +147,9 @@ TEST(OwnPrograms, MayKeepWorkInFlightWithAllStagesUpdatedTogether) {
 
 TEST(OwnPrograms, OfEveryScheduleThatKeepsWorkInFlightAreReadBack) {
     for (const char* schedule : {"pipedream", "pipedream-vertical", "pipedream-2bw"}) {
-        for (const Layout& layout : {uneven_layout({1, 1, 1}), uneven_layout({2, 1}), uneven_layout({1, 3}),
-                                     even_grid({.pipe = 3, .data = 2}), even_grid({.pipe = 2, .tensor = 2})}) {
+        for (const layout::Layout& layout :
+             {uneven_layout({1, 1, 1}), uneven_layout({2, 1}), uneven_layout({1, 3}),
+              even_grid({.pipe = 3, .data = 2}), even_grid({.pipe = 2, .tensor = 2})}) {
             const Plan plan = make_plan({.layout = layout, .schedule = schedule, .micro_batches = 6});
 
             const Plan again = make_plan(wish_of(layout, csv_of(plan.training.phases()), 6));
@@ -164,7 +165,7 @@ TEST(OwnPrograms, OfEveryScheduleThatKeepsWorkInFlightAreReadBack) {
 }
 
 TEST(OwnPrograms, OfEveryScheduleThatValidatesAreReadBack) {
-    const Layout v = even_grid({.pipe = 3, .chunks = 2, .placement = ChunkPlacement::v_shaped});
+    const layout::Layout v = even_grid({.pipe = 3, .chunks = 2, .placement = layout::ChunkPlacement::v_shaped});
     for (const auto& [schedule, layout] : {std::pair{"zb-h1", even_grid({.pipe = 3, .data = 2})},
                                            {"zb-h2", even_grid({.pipe = 4})},
                                            {"zb-v", v}}) {
@@ -211,7 +212,7 @@ TEST(OwnPrograms, ValidateAllUpdatesOrNone) {
 }
 
 TEST(OwnPrograms, WithWorkInFlightAreOfRanksOrTeamsAsTheirStagesSay) {
-    const Layout layout = even_grid({.pipe = 2, .data = 2});
+    const layout::Layout layout = even_grid({.pipe = 2, .data = 2});
     const std::string first = "0F0,BODY,0F2,0B0@1,REDUCE0,STEP0\n";
     const std::string second = "0F1,BODY,0F3,0B1@1,REDUCE0,STEP0\n";
     const std::string first_last = "1F0,1B0,REDUCE1,BODY,1F2,1B2,REDUCE1,STEP1\n";
@@ -291,4 +292,4 @@ TEST(OwnPrograms, WhoseStepsAreNotAlikeAreRefused) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::plan

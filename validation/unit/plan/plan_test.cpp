@@ -10,10 +10,10 @@
 #include "trireme/schedule/predict.hpp"
 #include "unit/plan/small_layouts.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
-void expect_shape(const PipelineShape& shape, const PipelineShape& expected) {
+void expect_shape(const schedule::PipelineShape& shape, const schedule::PipelineShape& expected) {
     EXPECT_EQ(shape.teams, expected.teams);
     EXPECT_EQ(shape.micro_batches, expected.micro_batches);
     EXPECT_EQ(shape.holders, expected.holders);
@@ -22,9 +22,9 @@ void expect_shape(const PipelineShape& shape, const PipelineShape& expected) {
 }
 
 void expect_proved(const ProvedPrograms& programs) {
-    PipelineShape shape = programs.shape;
+    schedule::PipelineShape shape = programs.shape;
     shape.steps = enough_steps(programs.phases(), shape.micro_batches);
-    const Verdict verdict = check(unrolled(programs.phases(), programs.shape, shape.steps), shape);
+    const schedule::Verdict verdict = check(unrolled(programs.phases(), programs.shape, shape.steps), shape);
     ASSERT_TRUE(verdict.is_proved()) << verdict.fault->what;
     EXPECT_EQ(programs.proof.peak_activations, verdict.proof.peak_activations);
     EXPECT_EQ(programs.proof.peak_of_stage, verdict.proof.peak_of_stage);
@@ -42,8 +42,8 @@ TEST(Plan, OfOneRankNeedsNoMessages) {
 TEST(Plan, OfAGridCutsTheStepRowByRow) {
     const Plan plan = make_plan({.layout = even_grid({.pipe = 2, .data = 3, .tensor = 2}), .micro_batches = 4});
 
-    expect_shape(plan.training.shape, grid_shape(2, 3, 1, 4));
-    expect_shape(plan.evaluation.shape, grid_shape(2, 3, 1, 4, false));
+    expect_shape(plan.training.shape, schedule::grid_shape(2, 3, 1, 4));
+    expect_shape(plan.evaluation.shape, schedule::grid_shape(2, 3, 1, 4, false));
     expect_proved(plan.training);
     expect_proved(plan.evaluation);
     EXPECT_EQ(plan.micro_batches(), 12);
@@ -55,21 +55,22 @@ TEST(Plan, OfChunksNamesTheStagesOfATeam) {
                                  .schedule = "interleaved",
                                  .micro_batches = 4});
 
-    expect_shape(plan.training.shape, grid_shape(2, 2, 3, 4));
+    expect_shape(plan.training.shape, schedule::grid_shape(2, 2, 3, 4));
     expect_proved(plan.training);
     expect_proved(plan.evaluation);
     EXPECT_EQ(plan.teams[1].stages, (std::vector<int>{1, 3, 5}));
 }
 
 TEST(Plan, OfAVNamesTheStagesOfATeam) {
-    const Layout layout = even_grid({.pipe = 3, .data = 2, .chunks = 2, .placement = ChunkPlacement::v_shaped});
+    const layout::Layout layout =
+        even_grid({.pipe = 3, .data = 2, .chunks = 2, .placement = layout::ChunkPlacement::v_shaped});
 
     const Plan plan = make_plan({.layout = layout, .schedule = "zb-v", .micro_batches = 6});
     const Plan in_all =
         make_plan({.layout = layout, .schedule = "zb-v", .micro_batches = 12, .is_each = false});
 
-    expect_shape(plan.training.shape, v_shape(3, 2, 6));
-    expect_shape(plan.evaluation.shape, v_shape(3, 2, 6, false));
+    expect_shape(plan.training.shape, schedule::v_shape(3, 2, 6));
+    expect_shape(plan.evaluation.shape, schedule::v_shape(3, 2, 6, false));
     expect_proved(plan.training);
     expect_proved(plan.evaluation);
     EXPECT_EQ(plan.teams[1].stages, (std::vector<int>{1, 4}));
@@ -82,13 +83,13 @@ TEST(Plan, OfAVNamesTheStagesOfATeam) {
 }
 
 TEST(Plan, HasTheFewestSlotsWithWhichNobodyWaitsForOne) {
-    const Layout layout = even_grid({.pipe = 2, .chunks = 2});
+    const layout::Layout layout = even_grid({.pipe = 2, .chunks = 2});
     const auto slots = [&](int micro_batches) {
         const Plan plan =
             make_plan({.layout = layout, .schedule = "looped-bfs", .micro_batches = micro_batches});
         expect_proved(plan.training);
         EXPECT_EQ(plan.evaluation.shape.slots, 1);
-        const std::vector<StageCost> costs(4);
+        const std::vector<schedule::StageCost> costs(4);
         const int idle = 3;  // a chunk's passes, once
         EXPECT_EQ(predict(plan.training.programs, plan.training.shape, costs).makespan,
                   6 * micro_batches + idle);
@@ -102,12 +103,12 @@ TEST(Plan, HasTheFewestSlotsWithWhichNobodyWaitsForOne) {
 }
 
 TEST(Plan, OfAGridMayCountMicroBatchesInAll) {
-    const Layout layout = even_grid({.pipe = 2, .data = 2});
+    const layout::Layout layout = even_grid({.pipe = 2, .data = 2});
 
     const Plan even = make_plan({.layout = layout, .micro_batches = 6, .is_each = false});
     const Plan odd = make_plan({.layout = layout, .micro_batches = 5, .is_each = false});
 
-    expect_shape(even.training.shape, grid_shape(2, 2, 1, 3));
+    expect_shape(even.training.shape, schedule::grid_shape(2, 2, 1, 3));
     EXPECT_EQ(odd.micro_batches(), 5);
     EXPECT_EQ(odd.training.shape.executor[0], (std::vector<int>{0, 2, 0, 2, 0}));
     expect_proved(odd.training);
@@ -128,12 +129,12 @@ TEST(Plan, OfUnequalReplicasGivesMicroBatchesInTurn) {
 }
 
 TEST(Plan, OfUnevenTurnsGivesMoreMicroBatchesToWhoTakesMore) {
-    Layout layout = even_grid({.pipe = 2, .data = 2});
+    layout::Layout layout = even_grid({.pipe = 2, .data = 2});
     layout.stages[0].replicas[1].turns = 3;
 
     const Plan plan = make_plan({.layout = layout, .micro_batches = 4});
 
-    const PipelineShape& shape = plan.training.shape;
+    const schedule::PipelineShape& shape = plan.training.shape;
     const int slow = team_of(plan.teams, layout, 0, 0);
     const int fast = team_of(plan.teams, layout, 0, 1);
     EXPECT_EQ(shape.executor[0], (std::vector<int>{fast, fast, slow, fast}));
@@ -145,19 +146,19 @@ TEST(Plan, OfUnevenTurnsGivesMoreMicroBatchesToWhoTakesMore) {
 }
 
 TEST(Plan, OfEqualTurnsIsAGrid) {
-    Layout layout = even_grid({.pipe = 2, .data = 2});
-    for (ReplicaLayout& replica : layout.stages[1].replicas) replica.turns = 2;
+    layout::Layout layout = even_grid({.pipe = 2, .data = 2});
+    for (layout::ReplicaLayout& replica : layout.stages[1].replicas) replica.turns = 2;
 
-    expect_shape(make_plan({.layout = layout, .micro_batches = 3}).training.shape, grid_shape(2, 2, 1, 3));
+    expect_shape(make_plan({.layout = layout, .micro_batches = 3}).training.shape,
+                 schedule::grid_shape(2, 2, 1, 3));
 }
 
 TEST(Plan, OfSeveralStagesOnARankHasEvenTurns) {
-    Layout layout = even_grid({.pipe = 2, .data = 2, .chunks = 2});
+    layout::Layout layout = even_grid({.pipe = 2, .data = 2, .chunks = 2});
     layout.stages[0].replicas[1].turns = 3;
 
-    EXPECT_EQ(
-        refusal_of_plan({.layout = layout, .schedule = "interleaved", .micro_batches = 4}),
-        "replicas of a layout with several stages on a rank take as many turns each; omit \"turns\"");
+    EXPECT_EQ(refusal_of_plan({.layout = layout, .schedule = "interleaved", .micro_batches = 4}),
+              "replicas of a layout with several stages on a rank take as many turns each; omit \"turns\"");
 }
 
 TEST(Plan, OfTwoReplicasBeforeOneIsProvedForEverySchedule) {
@@ -171,7 +172,7 @@ TEST(Plan, OfTwoReplicasBeforeOneIsProvedForEverySchedule) {
 }
 
 TEST(Plan, LeavesIdleRanksOut) {
-    Layout layout = uneven_layout({2, 1});
+    layout::Layout layout = uneven_layout({2, 1});
     layout.idle = {3};
 
     const Plan plan = make_plan({.layout = layout});
@@ -181,7 +182,7 @@ TEST(Plan, LeavesIdleRanksOut) {
 }
 
 TEST(Plan, TakesOneWayToRecomputeForAllStagesOrOneForEach) {
-    const Layout layout = uneven_layout({1, 1});
+    const layout::Layout layout = uneven_layout({1, 1});
     const std::vector<Recompute> each{Recompute::full, Recompute::none};
 
     EXPECT_EQ(make_plan({.layout = layout}).recompute, std::vector<Recompute>(2, Recompute::none));
@@ -219,13 +220,13 @@ TEST(Plan, OfScheduleAutoIsNeverLongerThanAnyOther) {
         const int stages = static_cast<int>(wish.layout.stages.size());
         for (int s = 0; s < stages; ++s) wish.costs.push_back({2.0 + s, 3, 4.0 - s, 0.5, 1, 0.25});
         int others = 0;
-        for (const Schedule& each : schedules()) {
+        for (const schedule::Schedule& each : schedule::schedules()) {
             const std::string schedule = each.name;
             PlanWish other = wish;
             other.schedule = schedule;
             PlanWish searched = wish;
             searched.schedule = "auto";
-            if (schedule_named(schedule).keeps_old_weights || !is_made(other)) continue;
+            if (schedule::schedule_named(schedule).keeps_old_weights || !is_made(other)) continue;
             EXPECT_LE(duration(searched), duration(other)) << schedule;
             ++others;
         }
@@ -234,7 +235,7 @@ TEST(Plan, OfScheduleAutoIsNeverLongerThanAnyOther) {
 }
 
 TEST(Plan, OfScheduleAutoEvaluatesAsTheFixedOnesDo) {
-    const Layout layout = even_grid({.pipe = 2, .chunks = 2});
+    const layout::Layout layout = even_grid({.pipe = 2, .chunks = 2});
     const Plan fixed = make_plan({.layout = layout, .schedule = "interleaved", .micro_batches = 5});
 
     const Plan searched = make_plan({.layout = layout,
@@ -247,7 +248,7 @@ TEST(Plan, OfScheduleAutoEvaluatesAsTheFixedOnesDo) {
 }
 
 TEST(Plan, OfScheduleAutoTakesAnyLayout) {
-    Layout there_and_back = uneven_layout({1, 2, 1});
+    layout::Layout there_and_back = uneven_layout({1, 2, 1});
     there_and_back.stages[2].replicas = there_and_back.stages[0].replicas;
     there_and_back.idle = {3};
 
@@ -258,9 +259,10 @@ TEST(Plan, OfScheduleAutoTakesAnyLayout) {
     expect_proved(plan.evaluation);
 }
 
-bool has_halves(const Program& program) {
-    return std::any_of(program.begin(), program.end(),
-                       [](const Instruction& each) { return each.op == Op::backward_input; });
+bool has_halves(const schedule::Program& program) {
+    return std::any_of(program.begin(), program.end(), [](const schedule::Instruction& each) {
+        return each.op == schedule::Op::backward_input;
+    });
 }
 
 TEST(Plan, OfScheduleAutoDividesBackwardsOnlyWhereItMay) {
@@ -286,7 +288,7 @@ TEST(Plan, KeepsToBoundsOnActivations) {
 }
 
 TEST(Plan, RefusesAScheduleThatIsNotMadeForTheLayout) {
-    const Layout chunks = even_grid({.pipe = 2, .chunks = 2});
+    const layout::Layout chunks = even_grid({.pipe = 2, .chunks = 2});
 
     EXPECT_TRUE(validation::says(refusal_of_plan({.layout = chunks}), "--schedule interleaved or looped-bfs"));
     EXPECT_TRUE(validation::says(refusal_of_plan({.layout = uneven_layout({2, 1}), .schedule = "interleaved"}),
@@ -303,7 +305,7 @@ TEST(Plan, RefusesAScheduleThatIsNotMadeForTheLayout) {
 }
 
 TEST(Plan, RefusesMicroBatchesThatNobodyCanUse) {
-    const Layout layout = even_grid({.pipe = 2, .data = 2});
+    const layout::Layout layout = even_grid({.pipe = 2, .data = 2});
 
     EXPECT_EQ(refusal_of_plan({.layout = layout, .micro_batches = 0}),
               "--microbatches 0 cannot be used; it must be from 1 to 32768");
@@ -344,4 +346,4 @@ TEST(Plan, IsOneLineOfJson) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::plan

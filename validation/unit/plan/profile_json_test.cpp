@@ -6,7 +6,7 @@
 #include "trireme/base/error.hpp"
 #include "unit/plan/small_profile.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -140,4 +140,4 @@ TEST(ProfileJson, NamesLinksThatJoinNothing) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::plan

@@ -4,7 +4,7 @@
 
 #include "unit/plan/small_profile.hpp"
 
-namespace trireme {
+namespace trireme::plan {
 namespace {
 
 using validation::slower;
@@ -23,8 +23,8 @@ TEST(RankProfiles, AreOfTheFirstKindWhereNothingElseIsSaid) {
 // Which of two is slower depends on how much is sent.
 TEST(RankProfiles, LinkUnlikeRanksByTheSlowerOfTheirLinks) {
     RankProfiles profiles{.kinds = {small_profile(1), small_profile(1)}, .of_ranks = {0, 1, 0}};
-    const Link prompt{.latency = 0, .bandwidth = 10};
-    const Link wide{.latency = 5, .bandwidth = 100};
+    const layout::Link prompt{.latency = 0, .bandwidth = 10};
+    const layout::Link wide{.latency = 5, .bandwidth = 100};
     profiles.kinds[0].links = {{.link = prompt}};
     profiles.kinds[1].links = {{.link = wide}};
 
@@ -34,4 +34,4 @@ TEST(RankProfiles, LinkUnlikeRanksByTheSlowerOfTheirLinks) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::plan

@@ -7,15 +7,15 @@ namespace trireme::validation {
 
 // Layer l takes l + 1 seconds forward, twice that for each half of a backward pass, three times for a whole one
 // and eight to update.
-inline Profile small_profile(std::size_t layers) {
-    Profile profile{.machine = "abacus",
-                    .device = "cpu",
-                    .threads = 2,
-                    .repeats = 3,
-                    .model = "gpt2-tiny",
-                    .dtype = "f32",
-                    .samples = 4,
-                    .tokens = 256};
+inline plan::Profile small_profile(std::size_t layers) {
+    plan::Profile profile{.machine = "abacus",
+                          .device = "cpu",
+                          .threads = 2,
+                          .repeats = 3,
+                          .model = "gpt2-tiny",
+                          .dtype = "f32",
+                          .samples = 4,
+                          .tokens = 256};
     for (std::size_t l = 0; l < layers; ++l) {
         const auto unit = static_cast<double>(l + 1);
         profile.layers.push_back({.name = "attention",
@@ -34,14 +34,14 @@ inline Profile small_profile(std::size_t layers) {
 }
 
 // As it would be on a device that takes so many times as long.
-inline Profile slower(Profile profile, double times, const char* machine = "slide rule") {
+inline plan::Profile slower(plan::Profile profile, double times, const char* machine = "slide rule") {
     profile.machine = machine;
-    for (LayerProfile& layer : profile.layers) {
+    for (plan::LayerProfile& layer : profile.layers) {
         for (double* seconds :
              {&layer.forward, &layer.backward, &layer.backward_input, &layer.backward_weight, &layer.update})
             *seconds *= times;
     }
-    for (KernelProfile& kernel : profile.kernels) kernel.seconds *= times;
+    for (plan::KernelProfile& kernel : profile.kernels) kernel.seconds *= times;
     profile.launch *= times;
     return profile;
 }

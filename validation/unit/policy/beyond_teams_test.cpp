@@ -8,7 +8,7 @@
 #include "trireme/policy/uneven.hpp"
 #include "unit/policy/planned_grid.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 namespace {
 
 UnevenRules rules(int ranks) {
@@ -21,8 +21,8 @@ UnevenRules rules(int ranks) {
 }
 
 // Behind step 10, where a healthy device takes a second for a layer and a micro-batch.
-Observation observed(const Plan& plan, const std::vector<double>& slowness) {
-    Observation observation{.step = 10, .step_seconds = 1, .slowness = slowness};
+plan::Observation observed(const plan::Plan& plan, const std::vector<double>& slowness) {
+    plan::Observation observation{.step = 10, .step_seconds = 1, .slowness = slowness};
     observation.ranks.resize(slowness.size());
     for (std::size_t team = 0; team < plan.teams.size(); ++team) {
         double layers = 0;
@@ -39,15 +39,16 @@ Observation observed(const Plan& plan, const std::vector<double>& slowness) {
     return observation;
 }
 
-std::vector<std::size_t> turns_of(const Decision& decision, std::size_t stage = 0) {
+std::vector<std::size_t> turns_of(const plan::Decision& decision, std::size_t stage = 0) {
     std::vector<std::size_t> turns;
-    for (const ReplicaLayout& replica : decision.layout.stages[stage].replicas) turns.push_back(replica.turns);
+    for (const layout::ReplicaLayout& replica : decision.layout.stages[stage].replicas)
+        turns.push_back(replica.turns);
     return turns;
 }
 
-std::vector<std::size_t> cuts_of(const Decision& decision) {
+std::vector<std::size_t> cuts_of(const plan::Decision& decision) {
     std::vector<std::size_t> cuts;
-    for (const StageLayout& stage : decision.layout.stages) cuts.push_back(stage.layers.count);
+    for (const layout::StageLayout& stage : decision.layout.stages) cuts.push_back(stage.layers.count);
     return cuts;
 }
 
@@ -56,7 +57,7 @@ double all_of(const std::vector<std::size_t>& numbers) {
 }
 
 TEST(BeyondTeams, SlowReplicasExecuteFewerMicroBatches) {
-    const Plan plan = plan_of({.data = 4}, 4);
+    const plan::Plan plan = plan_of({.data = 4}, 4);
 
     const auto decision = uneven_shares(rules(4))(observed(plan, {1, 3, 1, 1}), plan);
 
@@ -82,7 +83,7 @@ TEST(BeyondTeams, NoOtherTurnsAreShorter) {
              {1, 1.5}, {2, 1, 1}, {4, 1, 1}, {1, 3, 2.5}, {8, 6, 4, 2}, {1, 1, 1, 1.3}, {5, 1, 1.25, 1.5}}) {
         for (int each = 1; each <= 6; ++each) {
             const int replicas = static_cast<int>(slowness.size());
-            const Plan plan = plan_of({.data = replicas}, each);
+            const plan::Plan plan = plan_of({.data = replicas}, each);
             const auto decision = uneven_shares(rules(replicas))(observed(plan, slowness), plan);
             const std::vector<std::size_t> turns =
                 decision ? turns_of(*decision) : std::vector<std::size_t>(slowness.size(), 1);
@@ -97,7 +98,7 @@ TEST(BeyondTeams, NoOtherTurnsAreShorter) {
 }
 
 TEST(BeyondTeams, SlowStagesHoldFewerLayers) {
-    const Plan plan = plan_of({.pipe = 4}, 64);
+    const plan::Plan plan = plan_of({.pipe = 4}, 64);
 
     const auto decision = uneven_shares(rules(4))(observed(plan, {1, 1, 2, 1}), plan);
 
@@ -114,7 +115,7 @@ TEST(BeyondTeams, NoOtherCutIsShorter) {
     for (const std::vector<double>& slowness : std::vector<std::vector<double>>{
              {2, 1}, {1, 2, 1}, {4, 1, 1}, {1, 3, 2.5}, {8, 6, 4, 2}, {1, 1, 1, 1.3}}) {
         const int pipe = static_cast<int>(slowness.size());
-        const Plan plan = plan_of({.pipe = pipe}, 200);  // whose filling and draining counts for little
+        const plan::Plan plan = plan_of({.pipe = pipe}, 200);  // whose filling and draining counts for little
         UnevenRules in_place = rules(pipe);
         in_place.nodes.clear();
         const auto decision = uneven_shares(in_place)(observed(plan, slowness), plan);
@@ -129,7 +130,7 @@ TEST(BeyondTeams, NoOtherCutIsShorter) {
 
 // Two slow ranks in different stages and rows: each of them has its whole stage wait, until they share one.
 TEST(BeyondTeams, SlowRanksComeTogether) {
-    const Plan plan = plan_of({.pipe = 2, .data = 2}, 16);
+    const plan::Plan plan = plan_of({.pipe = 2, .data = 2}, 16);
     const std::vector<double> slowness{3, 1, 1, 3};
 
     const auto decision = uneven_shares(rules(4))(observed(plan, slowness), plan);
@@ -137,7 +138,7 @@ TEST(BeyondTeams, SlowRanksComeTogether) {
     ASSERT_TRUE(decision);
     std::vector<int> slow_stages;
     for (std::size_t s = 0; s < 2; ++s) {
-        for (const ReplicaLayout& replica : decision->layout.stages[s].replicas) {
+        for (const layout::ReplicaLayout& replica : decision->layout.stages[s].replicas) {
             if (slowness[static_cast<std::size_t>(replica.ranks.front())] > 1)
                 slow_stages.push_back(static_cast<int>(s));
         }
@@ -151,7 +152,7 @@ TEST(BeyondTeams, SlowRanksComeTogether) {
 }
 
 TEST(BeyondTeams, RanksOfOtherNodesStayWhereTheyAre) {
-    const Plan plan = plan_of({.pipe = 2, .data = 2}, 16);
+    const plan::Plan plan = plan_of({.pipe = 2, .data = 2}, 16);
     UnevenRules apart = rules(4);
     apart.nodes = {0, 0, 1, 1};
 
@@ -159,13 +160,13 @@ TEST(BeyondTeams, RanksOfOtherNodesStayWhereTheyAre) {
 
     ASSERT_TRUE(decision);
     for (const auto& [stage, node] : {std::pair{0U, 0}, std::pair{1U, 1}}) {
-        for (const ReplicaLayout& replica : decision->layout.stages[stage].replicas)
+        for (const layout::ReplicaLayout& replica : decision->layout.stages[stage].replicas)
             EXPECT_EQ(apart.nodes[static_cast<std::size_t>(replica.ranks.front())], node);
     }
 }
 
 TEST(BeyondTeams, CutsKeepToTheMemoryLimit) {
-    const Plan plan = plan_of({.pipe = 2}, 8);
+    const plan::Plan plan = plan_of({.pipe = 2}, 8);
     UnevenRules narrow = rules(2);
     narrow.layers.assign(51, LayerWork{.held_bytes = 100, .kept_bytes = 10, .workspace_bytes = 50});
     narrow.memory_limit = 30 * 110 + 50;
@@ -178,11 +179,11 @@ TEST(BeyondTeams, CutsKeepToTheMemoryLimit) {
 
 // Head and embedding are no blocks, and whoever has them has fewer of these.
 TEST(BeyondTeams, LayersCountByWhatTheyAsk) {
-    const Plan plan = plan_of({.pipe = 2}, 200);
+    const plan::Plan plan = plan_of({.pipe = 2}, 200);
     UnevenRules heavy = rules(2);
     heavy.layers.assign(51, LayerWork{.products = 1, .others = 0});
     heavy.layers.back() = {.products = 0, .others = 20};
-    Observation observation = observed(plan, {1, 2});
+    plan::Observation observation = observed(plan, {1, 2});
     observation.ranks[1].products -= 2 * 200;  // the head's
     observation.ranks[1].others = 20 * 200;
 
@@ -195,11 +196,11 @@ TEST(BeyondTeams, LayersCountByWhatTheyAsk) {
 
 // By which it is seen that its rank has recovered.
 TEST(BeyondTeams, AStageKeepsABlock) {
-    const Plan plan = plan_of({.pipe = 4}, 64);
+    const plan::Plan plan = plan_of({.pipe = 4}, 64);
     UnevenRules with_embedding = rules(4);
     with_embedding.layers.assign(51, LayerWork{.products = 1});
     with_embedding.layers.front() = {.products = 0, .others = 0.1};
-    Observation observation = observed(plan, {40, 1, 1, 1});
+    plan::Observation observation = observed(plan, {40, 1, 1, 1});
     observation.ranks[0].products -= 40 * 64;  // the embedding's
 
     const auto decision = uneven_shares(with_embedding)(observation, plan);
@@ -210,8 +211,8 @@ TEST(BeyondTeams, AStageKeepsABlock) {
 
 // A rank that recovered a moment ago is still taken to be slow, and the last steps were short.
 TEST(BeyondTeams, NoStepIsPredictedToTakeLessThanNothing) {
-    const Plan plan = plan_of({.data = 2}, 4);
-    Observation observation = observed(plan, {1, 3});
+    const plan::Plan plan = plan_of({.data = 2}, 4);
+    plan::Observation observation = observed(plan, {1, 3});
     observation.step_seconds = 1;
 
     const auto decision = uneven_shares(rules(2))(observation, plan);
@@ -221,7 +222,7 @@ TEST(BeyondTeams, NoStepIsPredictedToTakeLessThanNothing) {
 }
 
 TEST(BeyondTeams, AreAsTheyWereOnceNobodyIsSlow) {
-    Plan plan = plan_of({.pipe = 2, .data = 2}, 8);
+    plan::Plan plan = plan_of({.pipe = 2, .data = 2}, 8);
     UnevenRules known = rules(4);
     known.healthy = plan.layout;
     plan.layout.stages[0].layers = {0, 10};
@@ -236,7 +237,7 @@ TEST(BeyondTeams, AreAsTheyWereOnceNobodyIsSlow) {
 }
 
 TEST(BeyondTeams, OfWhatMayNotChangeNothingDoes) {
-    const Plan plan = plan_of({.pipe = 2, .data = 2}, 8);
+    const plan::Plan plan = plan_of({.pipe = 2, .data = 2}, 8);
     UnevenRules only_shares = rules(4);
     only_shares.may_cut = only_shares.may_take_turns = false;
 
@@ -245,10 +246,10 @@ TEST(BeyondTeams, OfWhatMayNotChangeNothingDoes) {
 
 // Ranks with two stages each would have to move both of them at once.
 TEST(BeyondTeams, LoopedStagesStay) {
-    const Plan plan = plan_of({.pipe = 2, .data = 2, .chunks = 2}, 8);
+    const plan::Plan plan = plan_of({.pipe = 2, .data = 2, .chunks = 2}, 8);
 
     EXPECT_FALSE(uneven_shares(rules(4))(observed(plan, {3, 1, 1, 1}), plan));
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::policy

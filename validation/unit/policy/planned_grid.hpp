@@ -3,17 +3,17 @@
 
 #include "trireme/plan/plan.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 
 // 51 layers, cut evenly.
-inline Plan plan_of(const Grid& grid, int micro_batches_each = 1) {
+inline plan::Plan plan_of(const layout::Grid& grid, int micro_batches_each = 1) {
     constexpr std::size_t layers = 51;
     const auto stages = static_cast<std::size_t>(grid.pipe * grid.chunks);
     std::vector<std::size_t> cuts(stages, layers / stages);
     cuts.back() += layers % stages;
-    return make_plan({.layout = grid_layout(grid, cuts),
-                      .schedule = grid.chunks > 1 ? "interleaved" : "1f1b",
-                      .micro_batches = micro_batches_each});
+    return plan::make_plan({.layout = grid_layout(grid, cuts),
+                            .schedule = grid.chunks > 1 ? "interleaved" : "1f1b",
+                            .micro_batches = micro_batches_each});
 }
 
-}  // namespace trireme
+}  // namespace trireme::policy

@@ -2,12 +2,12 @@
 
 #include "trireme/policy/policy.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 namespace {
 
 TEST(RecordedDecisions, AreTakenBehindTheirStepsAndNoOther) {
-    const Decision first{.step = 2, .layout = {.layers = 3}, .policy = "by hand"};
-    const Decision second{.step = 7, .layout = {.layers = 5}, .policy = "by hand"};
+    const plan::Decision first{.step = 2, .layout = {.layers = 3}, .policy = "by hand"};
+    const plan::Decision second{.step = 7, .layout = {.layers = 5}, .policy = "by hand"};
     const Policy policy = recorded({first, second});
 
     EXPECT_EQ(policy({.step = 2}, {}), first);
@@ -21,4 +21,4 @@ TEST(RecordedDecisions, AreCalledSoWhereNobodySaysWhoDecided) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::policy

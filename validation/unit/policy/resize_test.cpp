@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace trireme {
+namespace trireme::policy {
 namespace {
 
 using Parts = std::vector<double>;
@@ -14,8 +14,9 @@ constexpr double limit = 0.9;
 
 // Of ranks whose products alone are slow: 1 s where they are not, beside `others`, and less by what is left
 // out.
-std::vector<RankTimes> times_of(const std::vector<double>& slowness, double others, const Parts& left_out) {
-    std::vector<RankTimes> times;
+std::vector<plan::RankTimes> times_of(const std::vector<double>& slowness, double others,
+                                      const Parts& left_out) {
+    std::vector<plan::RankTimes> times;
     for (std::size_t r = 0; r < slowness.size(); ++r)
         times.push_back({.products = slowness[r] * (1 - left_out[r]),
                          .product_flops = 1 - left_out[r],
@@ -77,8 +78,9 @@ TEST(PartsToLeaveOut, DoNotSwingAsByThePublishedRule) {
 
 // Products of few channels, which are left out in whole tiles or not at all.
 TEST(PartsToLeaveOut, AreOfTheWholeWhateverWasLeftOutInTruth) {
-    const std::vector<RankTimes> half_of_it{{.products = 4 * 0.375, .product_flops = 0.375, .whole_flops = 1},
-                                            {.products = 1, .product_flops = 1, .whole_flops = 1}};
+    const std::vector<plan::RankTimes> half_of_it{
+        {.products = 4 * 0.375, .product_flops = 0.375, .whole_flops = 1},
+        {.products = 1, .product_flops = 1, .whole_flops = 1}};
 
     EXPECT_DOUBLE_EQ(parts_to_leave_out(half_of_it, {4, 1}, limit)[0], 0.75);
 }
@@ -91,15 +93,15 @@ TEST(PartsToLeaveOut, AreNothingOfARankThatRecovered) {
     EXPECT_EQ(parts_to_leave_out(times_of({1, 1}, 0.2, {0.75, 0}), nobody, limit), (Parts{0, 0}));
 }
 
-Plan plan_of_team(int tensor, const Parts& left_out = {}) {
-    Plan plan;
-    plan.layout = grid_layout({.tensor = tensor}, {11});
+plan::Plan plan_of_team(int tensor, const Parts& left_out = {}) {
+    plan::Plan plan;
+    plan.layout = layout::grid_layout({.tensor = tensor}, {11});
     plan.teams = teams_of(plan.layout);
     plan.left_out = left_out;
     return plan;
 }
 
-Observation observed(const std::vector<double>& slowness, const Parts& left_out) {
+plan::Observation observed(const std::vector<double>& slowness, const Parts& left_out) {
     return {.step = 20, .step_seconds = 5, .ranks = times_of(slowness, 0.25, left_out), .slowness = slowness};
 }
 
@@ -131,4 +133,4 @@ TEST(ResizedProducts, AreWholeBeforeAnythingIsObserved) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::policy

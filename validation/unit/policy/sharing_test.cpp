@@ -8,9 +8,11 @@
 
 #include "trireme/base/random.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 namespace {
 
+using layout::Migration;
+using plan::RankTimes;
 using Numbers = std::vector<double>;
 
 constexpr double near = 1e-9;
@@ -18,9 +20,8 @@ constexpr double near = 1e-9;
 double sum(const Numbers& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
 
 double part_of(const Migration& migration) {
-    return std::accumulate(migration.parts.begin(), migration.parts.end(), 0.0) / product_count;
+    return std::accumulate(migration.parts.begin(), migration.parts.end(), 0.0) / layout::product_count;
 }
-
 std::size_t place(int rank) { return static_cast<std::size_t>(rank); }
 
 // Of its own products, what a rank leaves out or others compute.
@@ -155,7 +156,7 @@ TEST(SecondsOfTeam, AreByTheWorkOfEachProduct) {
     const std::vector<RankTimes> times{{.products = 4, .product_flops = 100, .whole_flops = 100},
                                        {.products = 2, .product_flops = 100, .whole_flops = 100}};
     const HelpCosts costs{.work = {0.5, 0.125, 0.25, 0.125}};
-    const auto seconds = [&](const ProductParts& parts) {
+    const auto seconds = [&](const layout::ProductParts& parts) {
         return seconds_of_team(times, {{{.from = 0, .to = 1, .parts = parts}}, {}}, costs);
     };
 
@@ -290,9 +291,9 @@ TEST(BestSharing, NeverLendsAllOfAProduct) {
         for (const std::size_t size : {2, 8, 33}) {
             const Team team = with_one_slow(size, factor);
             const Sharing sharing = team.best();
-            ProductParts lent{};
+            layout::ProductParts lent{};
             for (const Migration& each : sharing.migrations) {
-                for (std::size_t p = 0; p < product_count; ++p) lent[p] += each.parts[p];
+                for (std::size_t p = 0; p < layout::product_count; ++p) lent[p] += each.parts[p];
             }
 
             for (const double part : lent) {
@@ -363,7 +364,7 @@ TEST(BestSharing, CountsTheRoundsOfItsWayToSpeak) {
     HelpCosts costs{.round_seconds = {1, 0, 1, 0}};
 
     EXPECT_DOUBLE_EQ(seconds_of_helping(help, 8, costs), 6);
-    costs.spread = Spread::direct;
+    costs.spread = layout::Spread::direct;
     EXPECT_DOUBLE_EQ(seconds_of_helping(help, 8, costs), 14);
 }
 
@@ -396,4 +397,4 @@ TEST(BestSharing, IsNeverLongerThanWithoutAndNotShorterThanCanBe) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::policy

@@ -3,13 +3,13 @@
 
 #include <gtest/gtest.h>
 
-namespace trireme {
+namespace trireme::policy {
 namespace {
 
 using Changes = std::vector<SlownessChange>;
 
-std::vector<RankTimes> paces(const std::vector<double>& seconds) {
-    std::vector<RankTimes> step;
+std::vector<plan::RankTimes> paces(const std::vector<double>& seconds) {
+    std::vector<plan::RankTimes> step;
     for (const double each : seconds) step.push_back({.products = each, .product_flops = 1});
     return step;
 }
@@ -92,7 +92,7 @@ TEST(SlownessWatch, ComparesWithTheFasterHalf) {
 
 TEST(SlownessWatch, ComparesWhatProductsTakeAndNotHowManyThereAre) {
     SlownessWatch watch = watch_of(2);
-    std::vector<RankTimes> step = paces({1, 1});
+    std::vector<plan::RankTimes> step = paces({1, 1});
     step[1] = {.products = 3, .product_flops = 3, .others = 5};
 
     for (int time = 0; time < 10; ++time) EXPECT_EQ(watch.add(step), Changes{});
@@ -100,7 +100,7 @@ TEST(SlownessWatch, ComparesWhatProductsTakeAndNotHowManyThereAre) {
 
 TEST(SlownessWatch, LeavesRanksAloneThatHaveNoProducts) {
     SlownessWatch watch = watch_of(3);
-    std::vector<RankTimes> step = paces({1, 1, 1});
+    std::vector<plan::RankTimes> step = paces({1, 1, 1});
     step[2] = {};
 
     for (int time = 0; time < 10; ++time) EXPECT_EQ(watch.add(step), Changes{});
@@ -151,4 +151,4 @@ TEST(SlownessWatch, GoesOnFromWhatAnotherHasFound) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::policy

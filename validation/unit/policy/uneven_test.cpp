@@ -8,7 +8,7 @@
 #include "trireme/layout/shares.hpp"
 #include "unit/policy/planned_grid.hpp"
 
-namespace trireme {
+namespace trireme::policy {
 namespace {
 
 using Shares = std::vector<std::size_t>;
@@ -16,13 +16,13 @@ using Shares = std::vector<std::size_t>;
 UnevenRules rules() { return {.every = 5, .widths = {{16, 1.0 / 3}, {8192, 2.0 / 3}}}; }
 
 // Behind step 10, when a healthy rank is for one second at its products.
-Observation observed(const std::vector<double>& slowness) {
-    Observation observation{.step = 10, .step_seconds = 1.25, .slowness = slowness};
+plan::Observation observed(const std::vector<double>& slowness) {
+    plan::Observation observation{.step = 10, .step_seconds = 1.25, .slowness = slowness};
     for (const double factor : slowness) observation.ranks.push_back({.products = factor, .product_flops = 1});
     return observation;
 }
 
-const Shares& shares_of(const Decision& decision, std::size_t stage = 0, std::size_t replica = 0) {
+const Shares& shares_of(const plan::Decision& decision, std::size_t stage = 0, std::size_t replica = 0) {
     return decision.layout.stages.at(stage).replicas.at(replica).shares;
 }
 
@@ -39,7 +39,7 @@ TEST(UnevenShares, AreInProportionToSpeed) {
 }
 
 TEST(UnevenShares, AreThoseOfEachTeamInAllItsStages) {
-    const Plan plan = plan_of({.pipe = 2, .data = 2, .tensor = 2, .chunks = 2});
+    const plan::Plan plan = plan_of({.pipe = 2, .data = 2, .tensor = 2, .chunks = 2});
 
     const auto decision = uneven_shares(rules())(observed({1, 1, 1, 2, 1, 1, 1, 1}), plan);
 
@@ -53,7 +53,7 @@ TEST(UnevenShares, AreThoseOfEachTeamInAllItsStages) {
 }
 
 TEST(UnevenShares, AreLookedForOnlyWhenItIsTime) {
-    Observation between = observed({1, 4});
+    plan::Observation between = observed({1, 4});
     between.step = 11;
 
     EXPECT_FALSE(uneven_shares(rules())(between, plan_of({.tensor = 2})));
@@ -72,7 +72,7 @@ TEST(UnevenShares, AreOfNoUseToARankAlone) {
 }
 
 TEST(UnevenShares, StayWhereTheGainIsSmall) {
-    const Plan plan = plan_of({.tensor = 2, .shares = {4, 1}});
+    const plan::Plan plan = plan_of({.tensor = 2, .shares = {4, 1}});
 
     EXPECT_FALSE(uneven_shares(rules())(observed({1, 4.2}), plan));
     EXPECT_TRUE(uneven_shares(rules())(observed({1, 8}), plan));
@@ -89,7 +89,7 @@ TEST(UnevenShares, BecomeEvenWhenNobodyIsSlowAnyMore) {
 // Devices that are a little unlike, below what is called slow, may have been given shares by hand.
 TEST(UnevenShares, StartFromWhatRanksHaveWhileNobodyIsSlow) {
     UnevenRules by_hand = rules();
-    const Plan plan = plan_of({.tensor = 2, .shares = {5, 4}});
+    const plan::Plan plan = plan_of({.tensor = 2, .shares = {5, 4}});
     by_hand.healthy = plan.layout;
 
     EXPECT_FALSE(uneven_shares(by_hand)(observed({1, 1}), plan));
@@ -159,4 +159,4 @@ TEST(UnevenShares, TakeWhatTheFormulaSaysWhereUnitsAreFine) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::policy

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 using Answers = std::vector<std::string>;
@@ -77,4 +77,4 @@ TEST(AnswerScore, OfNothingIsFullOnlyWhereNothingIsRight) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -2,14 +2,14 @@
 
 #include <gtest/gtest.h>
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 using Numbers = std::vector<std::int32_t>;
 
 // Two samples of three and two rows, padded to three.
-Batch padded_batch() {
-    Batch batch;
+data::Batch padded_batch() {
+    data::Batch batch;
     batch.tokens = {7, 8, 9, 4, 5, 0};
     batch.targets = {8, 9, 1, 5, 1, -1};
     batch.predicted = {0, 1, 2, 3, 4};
@@ -21,7 +21,7 @@ Batch padded_batch() {
     return batch;
 }
 
-Numbers numbers_in(ConstTensor tensor) {
+Numbers numbers_in(device::ConstTensor tensor) {
     Numbers all;
     for (std::size_t r = 0; r < tensor.rows; ++r) {
         const std::int32_t* row = tensor.as<std::int32_t>().row(r);
@@ -31,7 +31,7 @@ Numbers numbers_in(ConstTensor tensor) {
 }
 
 TEST(BatchView, ShowsEveryRow) {
-    const Batch batch = padded_batch();
+    const data::Batch batch = padded_batch();
 
     const BatchView view(batch);
 
@@ -43,7 +43,7 @@ TEST(BatchView, ShowsEveryRow) {
 }
 
 TEST(BatchView, HasASegmentForEachSampleThatKnowsItsVisit) {
-    const Batch batch = padded_batch();
+    const data::Batch batch = padded_batch();
 
     const BatchView view(batch);
 
@@ -55,7 +55,7 @@ TEST(BatchView, HasASegmentForEachSampleThatKnowsItsVisit) {
 
 // Of six rows three are predicted, and the targets stand as close as they do.
 TEST(BatchView, TakesTheTargetsOfThePredictedRowsTogether) {
-    Batch batch = padded_batch();
+    data::Batch batch = padded_batch();
     batch.targets = {-1, 9, -1, 5, 6, -1};
     batch.predicted = {1, 3, 4};
 
@@ -67,7 +67,7 @@ TEST(BatchView, TakesTheTargetsOfThePredictedRowsTogether) {
 }
 
 TEST(BatchView, HasARowOfAnswersAndOfContextsForEachSample) {
-    Batch batch = padded_batch();
+    data::Batch batch = padded_batch();
     batch.answers = {1, 2, -1, -1};
     batch.contexts = {1, 3, 1, 2};
 
@@ -81,7 +81,7 @@ TEST(BatchView, HasARowOfAnswersAndOfContextsForEachSample) {
 
 // Two images of two patches of three values, and a class token before each.
 TEST(BatchView, HasARowOfPixelsForEachPatch) {
-    Batch batch = padded_batch();
+    data::Batch batch = padded_batch();
     batch.spans = {{.begin = 0, .length = 3, .visit = 0}, {.begin = 3, .length = 3, .visit = 1}};
     batch.pixels = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
 
@@ -93,7 +93,7 @@ TEST(BatchView, HasARowOfPixelsForEachPatch) {
 }
 
 TEST(BatchView, OfNothingHasNoRows) {
-    const Batch batch;
+    const data::Batch batch;
 
     const BatchView view(batch);
 
@@ -103,4 +103,4 @@ TEST(BatchView, OfNothingHasNoRows) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -8,7 +8,7 @@
 #include "trireme/rank/step_energy.hpp"
 #include "trireme/records/run_directory.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 using nlohmann::json;
@@ -17,18 +17,18 @@ using validation::ScratchFolder;
 
 TEST(EnergyRecord, OfAStepIsThatOfAllRanks) {
     const ScratchFolder folder;
-    StepOutcome outcome{.size = {.tokens = 1, .targets = 1}, .seconds = 1};
+    records::StepOutcome outcome{.size = {.tokens = 1, .targets = 1}, .seconds = 1};
     outcome.joules_of_ranks = {2, 3.5};
 
-    RunDirectory(folder.file("run")).add_step(1, outcome, {}, 1);
+    records::RunDirectory(folder.file("run")).add_step(1, outcome, {}, 1);
 
     EXPECT_EQ(json::parse(read_whole(folder.file("run/steps.jsonl"))).at("energy_j"), 5.5);
 }
 
 TEST(EnergyRecord, OfARunIsThatOfAllAndOfEach) {
     const ScratchFolder folder;
-    RunDirectory directory(folder.file("run"));
-    Figures figures;
+    records::RunDirectory directory(folder.file("run"));
+    records::Figures figures;
     directory.write_summary(figures);
     EXPECT_FALSE(json::parse(read_whole(folder.file("run/summary.json"))).contains("energy_j"));
     figures.joules_of_ranks = {4, 7};
@@ -42,8 +42,8 @@ TEST(EnergyRecord, OfARunIsThatOfAllAndOfEach) {
 
 TEST(EnergyRecord, HasTheStateOfGpusWhereItIsTold) {
     const ScratchFolder folder;
-    StepOutcome outcome{.size = {.tokens = 1, .targets = 1}, .seconds = 1};
-    RunDirectory directory(folder.file("run"));
+    records::StepOutcome outcome{.size = {.tokens = 1, .targets = 1}, .seconds = 1};
+    records::RunDirectory directory(folder.file("run"));
     directory.add_step(1, outcome, {}, 1);
     EXPECT_FALSE(json::parse(read_whole(folder.file("run/steps.jsonl"))).contains("gpus"));
     outcome.gpus = {.watts = {300, 310.5}, .clock_mhz = {1755, 1980}, .used_bytes = {5e9, 6e9}};
@@ -57,8 +57,8 @@ TEST(EnergyRecord, HasTheStateOfGpusWhereItIsTold) {
 
 TEST(EnergyRecord, OfARunSaysWhoSharesAGpu) {
     const ScratchFolder folder;
-    RunDirectory directory(folder.file("run"));
-    Manifest made_with;
+    records::RunDirectory directory(folder.file("run"));
+    records::Manifest made_with;
     made_with.gpu_driver = "550.54.15";
     made_with.ranks_of_gpu = {2, 2};
 
@@ -77,4 +77,4 @@ TEST(StepEnergy, IsNoNumberWhereNothingMeasures) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -8,7 +8,7 @@
 #include "trireme/rank/rank_trainer.hpp"
 #include "unit/data/small_corpus.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 using validation::bert_bytes;
@@ -24,8 +24,8 @@ using validation::small_corpus;
 class ZeroModel : public ::testing::Test {
 protected:
     // On all rows of the corpus that the test has written; `samples` of them at a time.
-    Evaluation evaluate(const std::string& name, std::size_t samples = 2) const {
-        RunConfig config;
+    records::Evaluation evaluate(const std::string& name, std::size_t samples = 2) const {
+        config::RunConfig config;
         config.data.corpus = folder_.file("corpus.h5");
         config.data.validation_share = 0;
         config.model.name = name;
@@ -38,27 +38,27 @@ protected:
         if (reads_images) config.model.patch = 1;
         config.run.steps = 1;
         config.run.batch = samples;
-        config.precision = {.dtype = Precision::f64, .device = DeviceKind::reference};
+        config.precision = {.dtype = config::Precision::f64, .device = config::DeviceKind::reference};
         config.run.quiet = true;
-        auto setup = set_up(config, 1);
+        auto setup = setup::set_up(config, 1);
         setup.job.samples.validation = setup.job.samples.train;
         RankModel model(setup.job, setup.current, 0, lone_groups());
-        Stream stream = make_stream(config.precision.device, 1);
-        return evaluate_samples(model, stream, setup.job, setup.current, *single_rank("control"));
+        device::Stream stream = make_stream(config.precision.device, 1);
+        return evaluate_samples(model, stream, setup.job, setup.current, *comm::single_rank("control"));
     }
 
     // One image of 2 x 2 pixels for each label.
     void write_images(const std::vector<std::uint32_t>& labels) const {
-        std::vector<CorpusRow> rows;
+        std::vector<data::CorpusRow> rows;
         for (const std::uint32_t label : labels)
             rows.push_back(image_row(std::vector<std::uint8_t>(12, 100), label));
         corpus_of(folder_, described_images({3, 2, 2}), rows);
     }
 
     // A row of bytes: the question, then the context. The answer is the context's first byte.
-    static CorpusRow question(const std::string& text, const std::string& context,
-                              const std::vector<std::string>& answers) {
-        Question places;
+    static data::CorpusRow question(const std::string& text, const std::string& context,
+                                    const std::vector<std::string>& answers) {
+        data::Question places;
         places.context_begin = static_cast<std::uint32_t>(text.size());
         places.answer_first = places.context_begin;
         places.answer_last = places.context_begin;
@@ -73,7 +73,7 @@ protected:
 TEST_F(ZeroModel, HasThePerplexityOfItsVocabulary) {
     small_corpus(folder_, {{1, 2, 3}, {4, 5}});
 
-    const Evaluation evaluation = evaluate("gpt2-tiny");
+    const records::Evaluation evaluation = evaluate("gpt2-tiny");
 
     EXPECT_EQ(evaluation.samples, 2U);
     EXPECT_EQ(evaluation.targets, 3U + 2U);
@@ -87,7 +87,7 @@ TEST_F(ZeroModel, HasThePerplexityOfItsVocabulary) {
 TEST_F(ZeroModel, IsRightWhereTheFirstClassIs) {
     write_images({0, 2, 0, 1, 1});
 
-    const Evaluation evaluation = evaluate("vit-tiny");
+    const records::Evaluation evaluation = evaluate("vit-tiny");
 
     EXPECT_EQ(evaluation.samples, 5U);
     EXPECT_EQ(evaluation.targets, 5U);
@@ -107,10 +107,10 @@ TEST_F(ZeroModel, IsJudgedTheSameHoweverManyAtATime) {
 }
 
 TEST_F(ZeroModel, IsRightOfTextsWhereTheFirstClassIs) {
-    corpus_of(folder_, described(RowKind::labelled_text, bert_bytes()),
+    corpus_of(folder_, described(data::RowKind::labelled_text, bert_bytes()),
               {labelled_row({1, 2}, 0), labelled_row({3}, 1), labelled_row({4}, 0), labelled_row({5}, 0)});
 
-    const Evaluation evaluation = evaluate("bert-tiny");
+    const records::Evaluation evaluation = evaluate("bert-tiny");
 
     EXPECT_NEAR(evaluation.loss, std::log(2), 1e-12);
     EXPECT_DOUBLE_EQ(evaluation.accuracy.value(), 0.75);
@@ -119,9 +119,9 @@ TEST_F(ZeroModel, IsRightOfTextsWhereTheFirstClassIs) {
 // The hidden tokens are all token 0, or none is.
 TEST_F(ZeroModel, GuessesTheFirstTokenForThoseHidden) {
     small_corpus(folder_, {{0, 0, 0, 0}, {0, 0}}, bert_bytes());
-    const Evaluation first = evaluate("bert-tiny");
+    const records::Evaluation first = evaluate("bert-tiny");
     small_corpus(folder_, {{7, 7, 7, 7}, {7, 7}}, bert_bytes());
-    const Evaluation other = evaluate("bert-tiny");
+    const records::Evaluation other = evaluate("bert-tiny");
 
     EXPECT_GE(first.targets, 2U);  // at least one of each row
     EXPECT_EQ(other.targets, first.targets);
@@ -134,11 +134,11 @@ TEST_F(ZeroModel, GuessesTheFirstTokenForThoseHidden) {
 // The first row of the context is chosen: "x", "y" and "z". One is right, one is one of two right words, one is
 // wrong. The questions have 3 + 2 + 1 + 3 = 9 rows, and so on: each end of an answer is one of them.
 TEST_F(ZeroModel, AnswersWithTheFirstTokenOfTheContext) {
-    corpus_of(folder_, described(RowKind::question, bert_bytes()),
+    corpus_of(folder_, described(data::RowKind::question, bert_bytes()),
               {question("a?b", "x 1", {"no", "X!"}), question("c?d", "y 2", {"y 2"}),
                question("e?f", "z 3", {"three"})});
 
-    const Evaluation evaluation = evaluate("bert-tiny");
+    const records::Evaluation evaluation = evaluate("bert-tiny");
 
     EXPECT_EQ(evaluation.targets, 3U);
     EXPECT_NEAR(evaluation.loss, std::log(9), 1e-12);
@@ -149,11 +149,11 @@ TEST_F(ZeroModel, AnswersWithTheFirstTokenOfTheContext) {
 }
 
 TEST(Evaluation, IsDescribedByWhatItCounted) {
-    EXPECT_EQ(describe({.loss = std::log(2), .has_perplexity = true}), "loss 0.6931  perplexity 2.00");
-    EXPECT_EQ(describe({.loss = 0.25, .accuracy = 0.5}), "loss 0.2500  accuracy 50.0 %");
-    EXPECT_EQ(describe({.loss = 1, .exact_match = 0.612, .f1 = 0.7034}),
+    EXPECT_EQ(records::describe({.loss = std::log(2), .has_perplexity = true}), "loss 0.6931  perplexity 2.00");
+    EXPECT_EQ(records::describe({.loss = 0.25, .accuracy = 0.5}), "loss 0.2500  accuracy 50.0 %");
+    EXPECT_EQ(records::describe({.loss = 1, .exact_match = 0.612, .f1 = 0.7034}),
               "loss 1.0000  exact match 61.2 %  F1 70.3 %");
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::rank

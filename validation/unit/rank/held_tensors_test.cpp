@@ -9,7 +9,7 @@
 #include "trireme/setup/planning.hpp"
 #include "unit/setup/small_plans.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 using validation::grid;
@@ -21,23 +21,23 @@ using validation::unlike_layout;
 
 TEST(PartOfRank, IsItsShareOfTheReplicaThatHoldsTheStage) {
     const ScratchFolder folder;
-    const Plan plan = plan_run(layout_file(folder, unlike_layout), small_gpt2(), 5);
+    const plan::Plan plan = setup::plan_run(layout_file(folder, unlike_layout), small_gpt2(), 5);
 
-    EXPECT_EQ(part_of_rank(plan, 0, 1).rank, 1);
-    EXPECT_EQ(part_of_rank(plan, 0, 1).shares, (std::vector<std::size_t>{5, 3}));
-    EXPECT_TRUE(part_of_rank(plan, 0, 2).is_whole());
-    EXPECT_EQ(message_of<BugError>([&] { part_of_rank(plan, 1, 2); }), "rank 2 does not hold stage 1");
+    EXPECT_EQ(setup::part_of_rank(plan, 0, 1).rank, 1);
+    EXPECT_EQ(setup::part_of_rank(plan, 0, 1).shares, (std::vector<std::size_t>{5, 3}));
+    EXPECT_TRUE(setup::part_of_rank(plan, 0, 2).is_whole());
+    EXPECT_EQ(message_of<BugError>([&] { setup::part_of_rank(plan, 1, 2); }), "rank 2 does not hold stage 1");
 }
 
 // How many ranks hold an element: the least and the most of all elements of a tensor.
-std::pair<std::size_t, std::size_t> holders_of(const HeldTensor& tensor) {
+std::pair<std::size_t, std::size_t> holders_of(const layout::HeldTensor& tensor) {
     std::size_t least = tensor.slices.size();
     std::size_t most = 0;
     for (std::size_t r = 0; r < tensor.rows; ++r) {
         for (std::size_t c = 0; c < tensor.columns; ++c) {
-            const Box one{{r, 1}, {c, 1}};
+            const layout::Box one{{r, 1}, {c, 1}};
             std::set<int> ranks;
-            for (const Slice& slice : tensor.slices) {
+            for (const layout::Slice& slice : tensor.slices) {
                 if (intersection(slice.box, one).is_empty()) continue;
                 EXPECT_TRUE(ranks.insert(slice.rank).second) << tensor.name << " twice on rank " << slice.rank;
             }
@@ -48,16 +48,16 @@ std::pair<std::size_t, std::size_t> holders_of(const HeldTensor& tensor) {
     return {least, most};
 }
 
-std::map<std::string, HeldTensor> by_name(const std::vector<HeldTensor>& tensors) {
-    std::map<std::string, HeldTensor> named;
-    for (const HeldTensor& tensor : tensors) EXPECT_TRUE(named.emplace(tensor.name, tensor).second);
+std::map<std::string, layout::HeldTensor> by_name(const std::vector<layout::HeldTensor>& tensors) {
+    std::map<std::string, layout::HeldTensor> named;
+    for (const layout::HeldTensor& tensor : tensors) EXPECT_TRUE(named.emplace(tensor.name, tensor).second);
     return named;
 }
 
 TEST(HeldTensors, OfAGridAreHeldOnceByEachReplicaOfTheirStages) {
-    const Plan plan = plan_run(grid(2, 3, 2), small_gpt2(), 12);
+    const plan::Plan plan = setup::plan_run(grid(2, 3, 2), small_gpt2(), 12);
 
-    const auto tensors = by_name(held_tensors(plan, small_gpt2()));
+    const auto tensors = by_name(setup::held_tensors(plan, small_gpt2()));
 
     EXPECT_EQ(tensors.size(), validation::specs_of(small_gpt2()).size());
     for (const auto& [name, tensor] : tensors) {
@@ -72,38 +72,38 @@ TEST(HeldTensors, OfAGridAreHeldOnceByEachReplicaOfTheirStages) {
 }
 
 TEST(HeldTensors, OfALoneRankAreThereOnceAndWhole) {
-    const Plan plan = plan_run(grid(1, 1, 1), small_gpt2(), 1);
+    const plan::Plan plan = setup::plan_run(grid(1, 1, 1), small_gpt2(), 1);
 
-    for (const HeldTensor& tensor : held_tensors(plan, small_gpt2())) {
+    for (const layout::HeldTensor& tensor : setup::held_tensors(plan, small_gpt2())) {
         ASSERT_EQ(tensor.slices.size(), 1U) << tensor.name;
-        EXPECT_EQ(tensor.slices[0].box, (Box{{0, tensor.rows}, {0, tensor.columns}})) << tensor.name;
+        EXPECT_EQ(tensor.slices[0].box, (layout::Box{{0, tensor.rows}, {0, tensor.columns}})) << tensor.name;
     }
 }
 
 TEST(HeldTensors, OfUnlikeReplicasAreInTheBoxesThatEachHas) {
     const ScratchFolder folder;
-    const Plan plan = plan_run(layout_file(folder, unlike_layout), small_gpt2(), 5);
+    const plan::Plan plan = setup::plan_run(layout_file(folder, unlike_layout), small_gpt2(), 5);
 
-    const auto tensors = by_name(held_tensors(plan, small_gpt2()));
+    const auto tensors = by_name(setup::held_tensors(plan, small_gpt2()));
 
     // Shares of 5:3 of 8 heads of 2 channels.
-    const HeldTensor& fused = tensors.at("transformer.h.0.attn.c_attn.weight");
+    const layout::HeldTensor& fused = tensors.at("transformer.h.0.attn.c_attn.weight");
     ASSERT_EQ(fused.slices.size(), 3U + 3U + 1U);
-    EXPECT_EQ(fused.slices[0].box, (Box{{0, 16}, {0, 10}}));
+    EXPECT_EQ(fused.slices[0].box, (layout::Box{{0, 16}, {0, 10}}));
     EXPECT_EQ(fused.slices[5].rank, 1);
-    EXPECT_EQ(fused.slices[5].box, (Box{{0, 16}, {42, 6}}));
+    EXPECT_EQ(fused.slices[5].box, (layout::Box{{0, 16}, {42, 6}}));
     EXPECT_EQ(fused.slices[6].rank, 2);
-    EXPECT_EQ(fused.slices[6].box, (Box{{0, 16}, {0, 48}}));
+    EXPECT_EQ(fused.slices[6].box, (layout::Box{{0, 16}, {0, 48}}));
     // The table of tokens: 12 and 7 rows, and whole on two other ranks.
-    const HeldTensor& table = tensors.at("transformer.wte.weight");
+    const layout::HeldTensor& table = tensors.at("transformer.wte.weight");
     ASSERT_EQ(table.slices.size(), 4U);
-    EXPECT_EQ(table.slices[0].box, (Box{{0, 12}, {0, 16}}));
+    EXPECT_EQ(table.slices[0].box, (layout::Box{{0, 12}, {0, 16}}));
     EXPECT_EQ(table.slices[3].rank, 3);
-    EXPECT_EQ(table.slices[3].box, (Box{{0, 19}, {0, 16}}));
+    EXPECT_EQ(table.slices[3].box, (layout::Box{{0, 19}, {0, 16}}));
     for (const auto& [name, tensor] : tensors) {
-        for (const Slice& slice : tensor.slices) EXPECT_NE(slice.rank, 4) << name;  // it is idle
+        for (const layout::Slice& slice : tensor.slices) EXPECT_NE(slice.rank, 4) << name;  // it is idle
     }
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -11,7 +11,7 @@
 #include "trireme/rank/step_energy.hpp"
 #include "trireme/records/step_outcome.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 using validation::first_gpu;
@@ -46,7 +46,7 @@ TEST(RankGpu, AsksTheDriverNowAndThen) {
     RankGpu gpu(four_ranks(0), nvml_stand_in, {.joules = 1e6, .state = 1e6});
 
     const std::optional<double> joules = gpu.joules();
-    const GpuReading state = gpu.state();
+    const device::GpuReading state = gpu.state();
 
     EXPECT_EQ(gpu.joules(), joules);
     EXPECT_EQ(gpu.state(), state);
@@ -74,7 +74,7 @@ TEST(RankGpu, IsNotMeasuredWhereTheDriverDoesNotTell) {
 
     EXPECT_TRUE(std::isnan(energy.take()));
     EXPECT_EQ(without_library.joules(), std::nullopt);
-    EXPECT_EQ(without_library.state(), GpuReading());
+    EXPECT_EQ(without_library.state(), device::GpuReading());
     EXPECT_EQ(without_library.driver(), "");
     EXPECT_TRUE(says(message_of<ConfigError>([&] { without_library.hold_clock(1200); }),
                      "--gpu-clock 1200 cannot be set on rank 0: looking after a GPU needs /nowhere/"));
@@ -122,7 +122,7 @@ TEST(GpuClockOfRank, IsGivenBackForTheNodeWhereARunFails) {
 
 TEST(GpuClockOfRank, IsGivenBackAtTheFirstSignal) {
     const NvmlPlay play;
-    StopSignals signals;
+    device::StopSignals signals;
     RankGpu gpu(four_ranks(0), nvml_stand_in);
     gpu.hold_clock(1200);
     gpu.let_go_at(&signals);
@@ -134,15 +134,15 @@ TEST(GpuClockOfRank, IsGivenBackAtTheFirstSignal) {
 }
 
 std::vector<double> said_by(RankGpu* gpu) {
-    std::vector<double> own(fields_of_record(Place::gpu));
+    std::vector<double> own(records::fields_of_record(device::Place::gpu));
     say_state_of(gpu, own);
     return own;
 }
 
-Gathered of_two(const std::vector<double>& first, const std::vector<double>& second) {
+comm::Gathered of_two(const std::vector<double>& first, const std::vector<double>& second) {
     std::vector<double> values = first;
     values.insert(values.end(), second.begin(), second.end());
-    return Gathered(std::move(values), first.size());
+    return comm::Gathered(std::move(values), first.size());
 }
 
 TEST(StepOutcome, HasTheStatesThatAllRanksTell) {
@@ -152,7 +152,7 @@ TEST(StepOutcome, HasTheStatesThatAllRanksTell) {
     const std::vector<double> all = said_by(&first);
     play.change("not_supported");
     const std::vector<double> some = said_by(&second);
-    StepOutcome outcome{.size = {.tokens = 1, .targets = 1}};
+    records::StepOutcome outcome{.size = {.tokens = 1, .targets = 1}};
 
     add_records(of_two(all, some), outcome);
 
@@ -161,16 +161,16 @@ TEST(StepOutcome, HasTheStatesThatAllRanksTell) {
     EXPECT_TRUE(outcome.gpus.watts.empty());
     EXPECT_TRUE(outcome.gpus.used_bytes.empty());
 
-    StepOutcome of_no_meter{.size = {.tokens = 1, .targets = 1}};
+    records::StepOutcome of_no_meter{.size = {.tokens = 1, .targets = 1}};
     add_records(of_two(said_by(nullptr), all), of_no_meter);
     EXPECT_TRUE(of_no_meter.gpus.clock_mhz.empty());
 
-    StepOutcome on_processors{.size = {.tokens = 1, .targets = 1}};
-    const std::vector<double> plain(fields_of_record(Place::memory));
+    records::StepOutcome on_processors{.size = {.tokens = 1, .targets = 1}};
+    const std::vector<double> plain(records::fields_of_record(device::Place::memory));
     add_records(of_two(plain, plain), on_processors);
     EXPECT_TRUE(on_processors.gpus.clock_mhz.empty());
     EXPECT_EQ(on_processors.joules_of_ranks, (std::vector<double>{0, 0}));
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -4,7 +4,7 @@
 
 #include "unit/setup/small_plans.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 using validation::grid;
@@ -14,26 +14,26 @@ using validation::small_gpt2;
 using Pipes = std::vector<std::vector<int>>;
 
 TEST(Pipes, OfAGridAreItsReplicasWithTheirTensorRanks) {
-    const Plan plan = plan_run(grid(2, 2, 2), small_gpt2(), 8);
+    const plan::Plan plan = setup::plan_run(grid(2, 2, 2), small_gpt2(), 8);
 
     EXPECT_EQ(pipes_of(plan), (Pipes{{0, 1, 4, 5}, {2, 3, 6, 7}}));
 }
 
 TEST(Pipes, OfReplicasAloneAreTheReplicas) {
-    EXPECT_EQ(pipes_of(plan_run(grid(1, 3, 1), small_gpt2(), 3)), (Pipes{{0}, {1}, {2}}));
+    EXPECT_EQ(pipes_of(setup::plan_run(grid(1, 3, 1), small_gpt2(), 3)), (Pipes{{0}, {1}, {2}}));
 }
 
 // Of 3 and 2 replicas each meets every other in time.
 TEST(Pipes, OfUnequalReplicasAreOne) {
     const ScratchFolder folder;
-    RunConfig config = layout_file(folder, R"({"layers": 7, "stages": [
+    config::RunConfig config = layout_file(folder, R"({"layers": 7, "stages": [
         {"layers": [0, 3], "replicas": [{"ranks": [4]}, {"ranks": [1]}, {"ranks": [2]}]},
         {"layers": [3, 7], "replicas": [{"ranks": [3]}, {"ranks": [0]}]}], "idle": [5]})");
     config.schedule.microbatches = 6;
-    EXPECT_EQ(pipes_of(plan_run(config, small_gpt2(), 6)), (Pipes{{0, 1, 2, 3, 4}}));
+    EXPECT_EQ(pipes_of(setup::plan_run(config, small_gpt2(), 6)), (Pipes{{0, 1, 2, 3, 4}}));
 
     config.schedule.microbatches = 2;  // the third replica has nothing to do
-    const Pipes pipes = pipes_of(plan_run(config, small_gpt2(), 6));
+    const Pipes pipes = pipes_of(setup::plan_run(config, small_gpt2(), 6));
     EXPECT_EQ(pipes, (Pipes{{3, 4}, {0, 1}, {2}}));
 }
 
@@ -48,4 +48,4 @@ TEST(LoneGroups, AreOfOneRank) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -4,36 +4,37 @@
 
 #include <utility>
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
-Bucket bucket_of(std::vector<int> holders, std::size_t elements) {
-    Bucket bucket;
+layout::Bucket bucket_of(std::vector<int> holders, std::size_t elements) {
+    layout::Bucket bucket;
     bucket.holders = std::move(holders);
     bucket.elements = elements;
     return bucket;
 }
 
 // A bucket of this rank and another one, of all three, of this rank alone, and of the others.
-GradientPlan plan_of_three() {
-    GradientPlan plan;
+stage::GradientPlan plan_of_three() {
+    stage::GradientPlan plan;
     plan.buckets = {bucket_of({0, 1}, 8), bucket_of({0, 1, 2}, 30), bucket_of({0}, 1000),
                     bucket_of({1, 2}, 500)};
     return plan;
 }
 
 TEST(SimulatedSums, ReadAllTermsOfTheOwnShareAndWriteTheSum) {
-    EXPECT_EQ(bytes_of_sums(plan_of_three(), 0, DType::f32), 4 * (4 * 3 + 10 * 4));
-    EXPECT_EQ(bytes_of_sums(plan_of_three(), 2, DType::f64), 8 * (10 * 4 + 250 * 3));
+    EXPECT_EQ(bytes_of_sums(plan_of_three(), 0, device::DType::f32), 4 * (4 * 3 + 10 * 4));
+    EXPECT_EQ(bytes_of_sums(plan_of_three(), 2, device::DType::f64), 8 * (10 * 4 + 250 * 3));
 }
 
 TEST(SimulatedSums, AreChargedToASimulatedDeviceAlone) {
     double charged = 0;
-    Stream wall{.backend = CpuStream{}};
-    Stream simulated{.backend = CpuStream{}, .seconds_of = [&](const Cost& cost, double) {
-                         charged += cost.bytes;
-                         return 0.0;
-                     }};
+    device::Stream wall{.backend = device::CpuStream{}};
+    device::Stream simulated{.backend = device::CpuStream{},
+                             .seconds_of = [&](const device::Cost& cost, double) {
+                                 charged += cost.bytes;
+                                 return 0.0;
+                             }};
 
     charge_sums(wall, 100);
     charge_sums(simulated, 100);
@@ -45,4 +46,4 @@ TEST(SimulatedSums, AreChargedToASimulatedDeviceAlone) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::rank

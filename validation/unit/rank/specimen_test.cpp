@@ -5,22 +5,22 @@
 #include "error_message.hpp"
 #include "unit/data/small_corpus.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 using validation::message_of;
 using validation::says;
 using validation::ScratchFolder;
 
-RunConfig config_of(const char* model) {
-    RunConfig config;
+config::RunConfig config_of(const char* model) {
+    config::RunConfig config;
     config.model.name = model;
     config.run.batch = 3;
     return config;
 }
 
 TEST(Specimen, IsAsLongAsMayBe) {
-    RunConfig config = config_of("gpt2-tiny");
+    config::RunConfig config = config_of("gpt2-tiny");
     const Specimen whole(config);
     config.data.max_length = 20;
     const Specimen shorter(config);
@@ -33,7 +33,7 @@ TEST(Specimen, IsAsLongAsMayBe) {
 }
 
 TEST(Specimen, HasAsManyTargetsAsItsTaskGives) {
-    RunConfig config = config_of("bert-tiny");
+    config::RunConfig config = config_of("bert-tiny");
     config.data.max_length = 20;
     const auto predictions = [&](Task task) {
         config.task.task = task;
@@ -52,7 +52,7 @@ TEST(Specimen, HasAsManyTargetsAsItsTaskGives) {
 TEST(Specimen, IsTheFirstThatTrainingWouldVisit) {
     const ScratchFolder folder;
     validation::small_corpus(folder, {{1, 2, 3}, {4, 5, 6}});
-    RunConfig config = config_of("gpt2-tiny");
+    config::RunConfig config = config_of("gpt2-tiny");
     config.data.corpus = folder.file("corpus.h5");
     config.run.batch = 2;
 
@@ -63,21 +63,21 @@ TEST(Specimen, IsTheFirstThatTrainingWouldVisit) {
 }
 
 TEST(Specimen, UsesTheKernelsAndNumbersThatAreAskedFor) {
-    RunConfig config = config_of("gpt2-tiny");
+    config::RunConfig config = config_of("gpt2-tiny");
     config.run.threads = 3;
-    EXPECT_EQ(std::get<CpuStream>(Specimen(config).stream().backend).threads, 3);
-    EXPECT_EQ(Specimen(config).dtype(), DType::f32);
+    EXPECT_EQ(std::get<device::CpuStream>(Specimen(config).stream().backend).threads, 3);
+    EXPECT_EQ(Specimen(config).dtype(), device::DType::f32);
 
-    config.precision = {.dtype = Precision::f64, .device = DeviceKind::reference};
-    EXPECT_TRUE(std::holds_alternative<ReferenceStream>(Specimen(config).stream().backend));
-    EXPECT_EQ(Specimen(config).dtype(), DType::f64);
+    config.precision = {.dtype = config::Precision::f64, .device = config::DeviceKind::reference};
+    EXPECT_TRUE(std::holds_alternative<device::ReferenceStream>(Specimen(config).stream().backend));
+    EXPECT_EQ(Specimen(config).dtype(), device::DType::f64);
     config.run.threads = 0;
-    config.precision.device = DeviceKind::cpu;
-    EXPECT_GE(std::get<CpuStream>(Specimen(config).stream().backend).threads, 1);
+    config.precision.device = config::DeviceKind::cpu;
+    EXPECT_GE(std::get<device::CpuStream>(Specimen(config).stream().backend).threads, 1);
 }
 
 TEST(Specimen, RefusesWhatTrainingWouldRefuse) {
-    RunConfig config = config_of("gpt2-tiny");
+    config::RunConfig config = config_of("gpt2-tiny");
     config.data.max_length = 300;
 
     EXPECT_TRUE(says(message_of<ConfigError>([&] { Specimen{config}; }),
@@ -85,4 +85,4 @@ TEST(Specimen, RefusesWhatTrainingWouldRefuse) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::rank

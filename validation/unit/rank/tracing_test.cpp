@@ -8,7 +8,7 @@
 #include "scratch_folder.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::rank {
 namespace {
 
 using nlohmann::json;
@@ -32,22 +32,27 @@ TEST(ClockLine, TakesClocksToDriftEvenly) {
 }
 
 TEST(TraceJson, SaysWhatEachEventIs) {
-    Trace trace({1, 9}, 2);
-    trace.add({.lane = TraceLane::compute,
+    device::Trace trace({1, 9}, 2);
+    trace.add({.lane = device::TraceLane::compute,
                .name = "1F0",
                .begin = 5,
                .end = 5.25,
                .step = 3,
                .stage = 1,
                .micro_batch = 0});
-    trace.add({.lane = TraceLane::state, .name = "moments", .begin = 5.5, .end = 6, .step = 3, .bytes = 4096});
+    trace.add({.lane = device::TraceLane::state,
+               .name = "moments",
+               .begin = 5.5,
+               .end = 6,
+               .step = 3,
+               .bytes = 4096});
     trace.add({.name = "no room"});
 
     const std::string text =
         json_of(trace, 2, 0, "node \"a\"", {.first = {.ahead = 1}, .last = {.ahead = 1}, .origin = 4});
 
     const json events = json::parse("[" + text + "]");
-    ASSERT_EQ(events.size(), 2 + 2 * trace_lanes + 2);
+    ASSERT_EQ(events.size(), 2 + 2 * device::trace_lanes + 2);
     EXPECT_EQ(events[0]["name"], "process_name");
     EXPECT_EQ(events[0]["pid"], 2);
     EXPECT_EQ(events[0]["args"]["name"], "rank 2 (node \"a\")");
@@ -70,17 +75,18 @@ protected:
         for (std::size_t step = from; step <= to; ++step) {
             tracing.begin_step(step, 0);
             tracing.made_with(plan_);
-            const TraceSpan span(tracing.trace(), TraceLane::step, "step");
+            const device::TraceSpan span(tracing.trace(), device::TraceLane::step, "step");
         }
         tracing.write(folder_.file(""), "here");
     }
     json file(const std::string& name) const { return json::parse(read_whole(folder_.file(name))); }
     bool has(const std::string& name) const { return std::filesystem::exists(folder_.file(name)); }
 
-    std::unique_ptr<Communicator> control_ = single_rank("control");
+    std::unique_ptr<comm::Communicator> control_ = comm::single_rank("control");
     validation::ScratchFolder folder_;
-    Plan plan_ = make_plan({.layout = {.layers = 5, .stages = {{.layers = {0, 5}, .replicas = {{{0}, {1}}}}}},
-                            .micro_batches = 2});
+    plan::Plan plan_ =
+        plan::make_plan({.layout = {.layers = 5, .stages = {{.layers = {0, 5}, .replicas = {{{0}, {1}}}}}},
+                         .micro_batches = 2});
 };
 
 TEST_F(TracingAlone, WritesWhatWasTraced) {
@@ -125,4 +131,4 @@ TEST(TracedSteps, MustBeStepsOfTheRun) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::rank

@@ -6,7 +6,7 @@
 #include "scratch_folder.hpp"
 #include "trireme/records/run_directory.hpp"
 
-namespace trireme {
+namespace trireme::records {
 namespace {
 
 using nlohmann::json;
@@ -24,7 +24,8 @@ protected:
 };
 
 TEST_F(ARunThatChangesItsPlan, HasALineForTheChangeAndNamesTheNewPlanFromThereOn) {
-    const Decision decision{.step = 3, .layout = {.layers = 2}, .policy = "by hand", .to = "0123456789abcdef"};
+    const plan::Decision decision{
+        .step = 3, .layout = {.layers = 2}, .policy = "by hand", .to = "0123456789abcdef"};
 
     directory_.add_decision(decision);
     directory_.add_step(4, usual_step, {}, 1);
@@ -54,4 +55,4 @@ TEST_F(ARunThatChangesItsPlan, IsNoneWithoutADecision) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::records

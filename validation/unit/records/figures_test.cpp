@@ -6,15 +6,15 @@
 
 #include "error_message.hpp"
 
-namespace trireme {
+namespace trireme::records {
 namespace {
 
 using validation::says;
 
 // A block has 8 + 8 numbers in its norms, 4 * 12 + 12 and 4 * 4 + 4 in its attention, 4 * 8 + 8 and 8 * 4 + 4
 // in its MLP: 172. The last norm has 8, the head 5 * 4; the 3 * 4 of the position table are only looked up.
-ModelConfig tiny(std::size_t layers, bool tied) {
-    ModelConfig model;
+model::ModelConfig tiny(std::size_t layers, bool tied) {
+    model::ModelConfig model;
     model.layers = layers;
     model.width = 4;
     model.heads = 2;
@@ -25,9 +25,9 @@ ModelConfig tiny(std::size_t layers, bool tied) {
     return model;
 }
 
-ModelConfig tiny_bert(Task task) {
-    ModelConfig model = tiny(1, true);
-    model.family = Family::bert;
+model::ModelConfig tiny_bert(Task task) {
+    model::ModelConfig model = tiny(1, true);
+    model.family = model::Family::bert;
     model.task = task;
     model.token_types = 2;
     model.labels = 3;
@@ -35,25 +35,26 @@ ModelConfig tiny_bert(Task task) {
 }
 
 TEST(ModelFlops, CountTheParametersThatMultiply) {
-    EXPECT_EQ(model_flops(tiny(1, true)).body_parameters, 172 + 8);
-    EXPECT_EQ(model_flops(tiny(2, true)).body_parameters, 2 * 172 + 8);
-    EXPECT_EQ(model_flops(tiny(2, true)).head_parameters, 20);
+    EXPECT_EQ(setup::model_flops(tiny(1, true)).body_parameters, 172 + 8);
+    EXPECT_EQ(setup::model_flops(tiny(2, true)).body_parameters, 2 * 172 + 8);
+    EXPECT_EQ(setup::model_flops(tiny(2, true)).head_parameters, 20);
 }
 
 // A tied table multiplies as the head; an untied one is only looked up, and a head of its own multiplies.
 TEST(ModelFlops, AreTheSameForATiedAndAnUntiedHead) {
-    EXPECT_EQ(model_flops(tiny(3, false)).body_parameters, model_flops(tiny(3, true)).body_parameters);
-    EXPECT_EQ(model_flops(tiny(3, false)).head_parameters, 20);
+    EXPECT_EQ(setup::model_flops(tiny(3, false)).body_parameters,
+              setup::model_flops(tiny(3, true)).body_parameters);
+    EXPECT_EQ(setup::model_flops(tiny(3, false)).head_parameters, 20);
 }
 
 // One group of keys and values for two heads: 4 * 4 and 2 * (4 * 2) and 4 * 4 in the attention, 3 * (4 * 8) in
 // the gated MLP, 4 + 4 in the norms, and nothing has a bias.
 TEST(ModelFlops, OfALlamaHaveThreeMatricesInTheMlpAndFewerKeys) {
-    ModelConfig model = tiny(1, false);
-    model.family = Family::llama;
+    model::ModelConfig model = tiny(1, false);
+    model.family = model::Family::llama;
     model.groups = 1;
 
-    const ModelFlops flops = model_flops(model);
+    const setup::ModelFlops flops = setup::model_flops(model);
 
     EXPECT_EQ(flops.body_parameters, 16 + 16 + 16 + 96 + 8 + 4);
     EXPECT_EQ(flops.head_parameters, 20);
@@ -62,7 +63,7 @@ TEST(ModelFlops, OfALlamaHaveThreeMatricesInTheMlpAndFewerKeys) {
 
 // Before the 5 * 4 + 5 of the head lie a matrix, 4 * 4 + 4, and a norm, 8: hidden tokens alone need them.
 TEST(ModelFlops, OfABertForHiddenTokensCountItsTransformWithTheHead) {
-    const ModelFlops flops = model_flops(tiny_bert(Task::masked));
+    const setup::ModelFlops flops = setup::model_flops(tiny_bert(Task::masked));
 
     EXPECT_EQ(flops.body_parameters, 172);  // with a norm behind each half, and none at the end
     EXPECT_EQ(flops.head_parameters, 25 + 28);
@@ -70,7 +71,7 @@ TEST(ModelFlops, OfABertForHiddenTokensCountItsTransformWithTheHead) {
 }
 
 TEST(ModelFlops, OfABertForClassesCountItsPoolerWithTheHead) {
-    const ModelFlops flops = model_flops(tiny_bert(Task::classify));
+    const setup::ModelFlops flops = setup::model_flops(tiny_bert(Task::classify));
 
     EXPECT_EQ(flops.body_parameters, 172);
     EXPECT_EQ(flops.head_parameters, 3 * 4 + 3 + 20);
@@ -78,7 +79,7 @@ TEST(ModelFlops, OfABertForClassesCountItsPoolerWithTheHead) {
 
 // 2 * 4 + 2 numbers look for the ends of an answer, in every row.
 TEST(ModelFlops, OfABertForAnswersHaveTheirHeadInEveryRow) {
-    const ModelFlops flops = model_flops(tiny_bert(Task::span));
+    const setup::ModelFlops flops = setup::model_flops(tiny_bert(Task::span));
 
     EXPECT_EQ(flops.body_parameters, 172 + 10);
     EXPECT_EQ(flops.head_parameters, 0);
@@ -86,14 +87,14 @@ TEST(ModelFlops, OfABertForAnswersHaveTheirHeadInEveryRow) {
 
 // Patches of 3 * 2 * 2 values become 4: 12 * 4 + 4. The class token and the positions are only added.
 TEST(ModelFlops, OfAVitCountTheMatrixOfThePatches) {
-    ModelConfig model = tiny(2, true);
-    model.family = Family::vit;
+    model::ModelConfig model = tiny(2, true);
+    model.family = model::Family::vit;
     model.task = Task::classify;
     model.image = {.channels = 3, .size = 4, .patch = 2};
     model.positions = 5;
     model.labels = 3;
 
-    const ModelFlops flops = model_flops(model);
+    const setup::ModelFlops flops = setup::model_flops(model);
 
     EXPECT_EQ(flops.body_parameters, 52 + 2 * 172 + 8);
     EXPECT_EQ(flops.head_parameters, 3 * 4 + 3);
@@ -102,12 +103,12 @@ TEST(ModelFlops, OfAVitCountTheMatrixOfThePatches) {
 }
 
 TEST(ModelFlops, TakeAttentionFromLayersAndWidth) {
-    EXPECT_EQ(model_flops(tiny(3, true)).attention_factor, 3 * 4);
+    EXPECT_EQ(setup::model_flops(tiny(3, true)).attention_factor, 3 * 4);
 }
 
 // Samples of 3 and 1 tokens, 3 of which have a target: 6 * 180 * 4 + 6 * 20 * 3 + 12 * 1 * 4 * (9 + 1).
 TEST(ModelFlops, OfAStepFollowTheLengthsOfItsSamples) {
-    const ModelFlops flops = model_flops(tiny(1, true));
+    const setup::ModelFlops flops = setup::model_flops(tiny(1, true));
 
     EXPECT_EQ(flops.of_step({.tokens = 4, .targets = 3, .square_length_sum = 10}), 4320 + 360 + 480);
     EXPECT_EQ(flops.of_step({.tokens = 4, .targets = 3, .square_length_sum = 10}, 6), 4320 + 360 + 240);
@@ -127,7 +128,7 @@ StepOutcome outcome_with(double loss) {
 std::optional<Evaluation> evaluation_with(double loss) { return Evaluation{.loss = loss}; }
 
 Figures figures_of(const std::vector<double>& losses, const std::optional<Evaluation>& validation = {}) {
-    FigureSum sum(model_flops(tiny(1, true)), 5280, 3);
+    FigureSum sum(setup::model_flops(tiny(1, true)), 5280, 3);
     for (const double loss : losses) sum.add(outcome_with(loss));
     return sum.finish(validation);
 }
@@ -150,7 +151,7 @@ TEST(Figures, AddUpTheSteps) {
 
 // No half of the scores is left out where every token sees every other.
 TEST(Figures, HaveNoCausalShareWhereTheModelIsNotCausal) {
-    FigureSum sum(model_flops(tiny_bert(Task::masked)), 5280, 1);
+    FigureSum sum(setup::model_flops(tiny_bert(Task::masked)), 5280, 1);
     sum.add(outcome_with(4));
 
     const Figures figures = sum.finish({});
@@ -161,7 +162,7 @@ TEST(Figures, HaveNoCausalShareWhereTheModelIsNotCausal) {
 }
 
 TEST(Figures, AddUpWhatEachRankConsumed) {
-    FigureSum sum(model_flops(tiny(1, true)), 5280, 2);
+    FigureSum sum(setup::model_flops(tiny(1, true)), 5280, 2);
     StepOutcome outcome = outcome_with(4);
     outcome.joules_of_ranks = {3, 5};
     sum.add(outcome);
@@ -233,7 +234,7 @@ TEST(Figures, SayWhereARunIsTooShortToJudgeItsLoss) {
 
 // The last start alone may begin near the best loss that there is.
 TEST(Figures, JudgeTheLossOverAllStartsOfARun) {
-    FigureSum sum(model_flops(tiny(1, true)), 5280, 1);
+    FigureSum sum(setup::model_flops(tiny(1, true)), 5280, 1);
     sum.go_on_from({.count = 100, .first_loss = 9});
     sum.add(outcome_with(4));
     sum.add(outcome_with(5));
@@ -247,7 +248,7 @@ TEST(Figures, JudgeTheLossOverAllStartsOfARun) {
 }
 
 TEST(Figures, NameTheRanksThatLeaveProductsOut) {
-    FigureSum sum(model_flops(tiny(1, true)), 5280, 2);
+    FigureSum sum(setup::model_flops(tiny(1, true)), 5280, 2);
     sum.add(outcome_with(5));
     sum.leave_out({0, 0.5});
     for (int step = 0; step < 3; ++step) sum.add(outcome_with(4));
@@ -260,7 +261,7 @@ TEST(Figures, NameTheRanksThatLeaveProductsOut) {
 }
 
 TEST(Figures, AreInvalidWhereAStepIsFasterThanThePeak) {
-    FigureSum sum(model_flops(tiny(1, true)), 2400, 1);  // a step needs 5040 in 2 seconds
+    FigureSum sum(setup::model_flops(tiny(1, true)), 2400, 1);  // a step needs 5040 in 2 seconds
     sum.add(outcome_with(5));
     sum.add(outcome_with(4));
 
@@ -272,7 +273,7 @@ TEST(Figures, AreInvalidWhereAStepIsFasterThanThePeak) {
 }
 
 TEST(Figures, AreInvalidWhereStepsWereSkipped) {
-    FigureSum sum(model_flops(tiny(1, true)), 5280, 1);
+    FigureSum sum(setup::model_flops(tiny(1, true)), 5280, 1);
     sum.add(outcome_with(5));
     StepOutcome skipped = outcome_with(std::numeric_limits<double>::quiet_NaN());
     skipped.is_skipped = true;
@@ -289,7 +290,7 @@ TEST(Figures, AreInvalidWhereStepsWereSkipped) {
 }
 
 TEST(Figures, CountUpdatesThatWereRolledBackWhereAnyGoesAhead) {
-    FigureSum sum(model_flops(tiny(1, true)), 5280, 1);
+    FigureSum sum(setup::model_flops(tiny(1, true)), 5280, 1);
     StepOutcome outcome = outcome_with(5);
     sum.add(outcome);
     EXPECT_EQ(sum.finish({}).rolled_back, std::nullopt);
@@ -319,7 +320,7 @@ TEST(Figures, RemarkOnMemoryBeyondThePrediction) {
 }
 
 TEST(FigureSum, WeighsTheBubblesOfPlansByTheTimeTheyHad) {
-    FigureSum sum(model_flops(tiny(1, true)), 5280, 3, 0.5);
+    FigureSum sum(setup::model_flops(tiny(1, true)), 5280, 3, 0.5);
     sum.add({.size = {.tokens = 1, .targets = 1}, .seconds = 1});
     sum.add_change_of_plan({.moved_bytes = 64, .seconds = 0.25}, 0.125);
     sum.add({.size = {.tokens = 1, .targets = 1}, .seconds = 3});
@@ -334,4 +335,4 @@ TEST(FigureSum, WeighsTheBubblesOfPlansByTheTimeTheyHad) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::records

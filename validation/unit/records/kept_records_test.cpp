@@ -7,7 +7,7 @@
 #include "scratch_folder.hpp"
 #include "trireme/records/run_directory.hpp"
 
-namespace trireme {
+namespace trireme::records {
 namespace {
 
 using validation::read_whole;
@@ -94,4 +94,4 @@ TEST(KeptRecords, HaveTheDecisionsBeforeTheCheckpoint) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::records

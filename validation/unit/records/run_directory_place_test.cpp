@@ -11,7 +11,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/records/run_directory.hpp"
 
-namespace trireme {
+namespace trireme::records {
 namespace {
 
 using validation::message_of;
@@ -70,4 +70,4 @@ TEST(RunDirectory, IsByDefaultNamedAfterTheModelAndTheTimeAndNew) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::records

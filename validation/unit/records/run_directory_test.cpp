@@ -10,7 +10,7 @@
 #include "scratch_folder.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::records {
 namespace {
 
 using nlohmann::json;
@@ -19,7 +19,7 @@ using validation::read_whole;
 using validation::says;
 using validation::ScratchFolder;
 
-const ModelFlops flops{.body_parameters = 180, .head_parameters = 20, .attention_factor = 4};
+const setup::ModelFlops flops{.body_parameters = 180, .head_parameters = 20, .attention_factor = 4};
 
 StepOutcome usual_outcome() {
     return {.loss = 2.5,
@@ -118,7 +118,7 @@ TEST_F(TheRun, NotesWhetherAnUpdateThatWentAheadWasRolledBack) {
 }
 
 TEST_F(TheRun, HasNoCausalShareOfAStepWhereTheModelIsNotCausal) {
-    ModelFlops bidirectional = flops;
+    setup::ModelFlops bidirectional = flops;
     bidirectional.is_causal = false;
 
     directory_.add_step(3, usual_outcome(), bidirectional, 5280);
@@ -359,4 +359,4 @@ TEST_F(TheRun, IsFoundUsedOnceItHasALine) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::records

@@ -8,7 +8,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/records/run_directory.hpp"
 
-namespace trireme {
+namespace trireme::records {
 namespace {
 
 using validation::message_of;
@@ -54,4 +54,4 @@ TEST(RunFiles, SayThatARunStopped) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::records

@@ -8,7 +8,7 @@
 #include "scratch_folder.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::records {
 using validation::message_of;
 using validation::ScratchFolder;
 
@@ -67,4 +67,4 @@ TEST(RunLock, DoesNotOutliveAProcessThatWasKilled) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::records

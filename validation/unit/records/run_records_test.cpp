@@ -12,7 +12,7 @@
 #include "scratch_folder.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::records {
 namespace {
 
 using nlohmann::json;
@@ -44,7 +44,7 @@ private:
     void set(std::vector<Value>& list) {
         for (int i = 0; i < 2; ++i) set(list.emplace_back());
     }
-    void set(SlowRank& slow) { slow.rank = ++values_; }
+    void set(config::SlowRank& slow) { slow.rank = ++values_; }
     void set(std::string& text) { text = std::to_string(++values_); }
     void set(bool& value) { value = truth_; }
     void set(double& number) { number = ++values_ + 0.5; }
@@ -138,4 +138,4 @@ TEST(RunRecords, AreDescribedInTheDocuments) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::records

@@ -8,7 +8,7 @@
 #include "scratch_folder.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::records {
 using validation::message_of;
 using validation::ScratchFolder;
 
@@ -69,4 +69,4 @@ TEST_F(RunStarts, ReadOverWhatIsNoRecord) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::records

@@ -6,7 +6,7 @@
 #include "scratch_folder.hpp"
 #include "trireme/records/run_directory.hpp"
 
-namespace trireme {
+namespace trireme::records {
 namespace {
 
 using nlohmann::json;
@@ -14,9 +14,10 @@ using nlohmann::json;
 TEST(SlowRecord, NamesTurnsAndLotsAndTraces) {
     const validation::ScratchFolder folder;
     Manifest told;
-    told.slow = {{.factor = 4, .choice = SlowChoice::turn, .on = SlowKernels::products},
-                 {.factor = 2, .last_step = 9, .choice = SlowChoice::random, .every = 5, .highest_factor = 3},
-                 {.choice = SlowChoice::trace, .trace = "slow.csv"}};
+    told.slow = {
+        {.factor = 4, .choice = config::SlowChoice::turn, .on = config::SlowKernels::products},
+        {.factor = 2, .last_step = 9, .choice = config::SlowChoice::random, .every = 5, .highest_factor = 3},
+        {.choice = config::SlowChoice::trace, .trace = "slow.csv"}};
 
     RunDirectory(folder.file("run")).write_manifest(told);
 
@@ -29,4 +30,4 @@ TEST(SlowRecord, NamesTurnsAndLotsAndTraces) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::records

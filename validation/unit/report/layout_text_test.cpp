@@ -5,29 +5,30 @@
 namespace trireme::report {
 namespace {
 
-ReplicaLayout on(std::vector<int> ranks, std::vector<std::size_t> shares) {
+layout::ReplicaLayout on(std::vector<int> ranks, std::vector<std::size_t> shares) {
     return {.ranks = std::move(ranks), .shares = std::move(shares)};
 }
 
 TEST(LayoutText, CountsAGrid) {
-    const Layout grid = grid_layout({.pipe = 2, .data = 3, .tensor = 1}, {4, 3});
+    const layout::Layout grid = layout::grid_layout({.pipe = 2, .data = 3, .tensor = 1}, {4, 3});
 
     EXPECT_EQ(grid_text(grid), "2 stages x 3 replicas x 1 tensor rank");
 }
 
 TEST(LayoutText, CountsReplicasWhereNoGridIs) {
-    const Layout uneven{.layers = 7,
-                        .stages = {{.layers = {0, 3}, .replicas = {on({0, 1}, {1, 1}), on({2, 3}, {2, 1})}},
-                                   {.layers = {3, 4}, .replicas = {on({4}, {1})}}},
-                        .idle = {5}};
+    const layout::Layout uneven{
+        .layers = 7,
+        .stages = {{.layers = {0, 3}, .replicas = {on({0, 1}, {1, 1}), on({2, 3}, {2, 1})}},
+                   {.layers = {3, 4}, .replicas = {on({4}, {1})}}},
+        .idle = {5}};
 
     EXPECT_EQ(grid_text(uneven), "2 stages with 2, 1 replicas, 1 idle rank");
 }
 
 TEST(LayoutText, ListsStagesOfFewRanksOnly) {
-    const Layout small = grid_layout({.pipe = 2}, {4, 3});
+    const layout::Layout small = layout::grid_layout({.pipe = 2}, {4, 3});
     EXPECT_EQ(stages_text(small), text_of(small));
-    const Layout large = grid_layout({.pipe = 4, .data = 8, .tensor = 2}, {2, 2, 2, 1});
+    const layout::Layout large = layout::grid_layout({.pipe = 4, .data = 8, .tensor = 2}, {2, 2, 2, 1});
 
     EXPECT_EQ(stages_text(large), "4 stages x 8 replicas x 2 tensor ranks");
 }

@@ -111,7 +111,7 @@ TEST(RunRecords, SayInWordsWhoWasMadeSlow) {
 
     std::vector<std::string> slowed;
     const RunRecords records = read_run(run.path());
-    for (const SlowRank& slow : records.manifest->slow) slowed.push_back(describe(slow));
+    for (const config::SlowRank& slow : records.manifest->slow) slowed.push_back(describe(slow));
 
     EXPECT_EQ(slowed, (std::vector<std::string>{
                           "rank 3 to take 4 times as long from step 100 to 200",
@@ -192,7 +192,7 @@ TEST(RunRecords, NameASummaryOrManifestThatIsDamaged) {
 }
 
 TEST(SummarySoFar, AddsUpTheSteps) {
-    const Summary summary = summary_so_far(read_run(FixtureRun().path()).steps);
+    const records::Summary summary = summary_so_far(read_run(FixtureRun().path()).steps);
 
     EXPECT_EQ(summary.verdict, "");
     EXPECT_EQ(summary.steps, 2);
@@ -219,7 +219,7 @@ TEST(SummarySoFar, AddsUpEnergyWhereEveryStepSaysIt) {
 TEST(SummarySoFar, LeavesOutWhatSomeStepDoesNotSay) {
     const std::string silent = "{\"step\":3,\"seconds\":1,\"skipped\":true}\n";
 
-    const Summary summary = summary_so_far(read_run(FixtureRun(two_steps + silent).path()).steps);
+    const records::Summary summary = summary_so_far(read_run(FixtureRun(two_steps + silent).path()).steps);
 
     EXPECT_EQ(summary.skipped_steps, 1);
     EXPECT_EQ(summary.seconds, 5);

@@ -5,16 +5,16 @@
 #include "trireme/schedule/lower.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 
-namespace trireme {
+namespace trireme::report {
 namespace {
 
-std::string picture_of(const std::vector<Program>& compute, const PipelineShape& shape,
-                       const StageCost& cost = {}) {
-    const std::vector<StageCost> costs(static_cast<std::size_t>(shape.stages()), cost);
+std::string picture_of(const std::vector<schedule::Program>& compute, const schedule::PipelineShape& shape,
+                       const schedule::StageCost& cost = {}) {
+    const std::vector<schedule::StageCost> costs(static_cast<std::size_t>(shape.stages()), cost);
     return schedule_svg(predict(lower(compute, shape), shape, costs), "a <plan>");
 }
 
-std::string picture_of(const Schedule& kind, const PipelineShape& shape) {
+std::string picture_of(const schedule::Schedule& kind, const schedule::PipelineShape& shape) {
     return picture_of(generate(kind, shape), shape);
 }
 
@@ -25,7 +25,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 }
 
 TEST(ScheduleSvg, DrawsEveryInstructionOfEveryTeam) {
-    const std::string svg = picture_of(schedule_named("1f1b"), grid_shape(3, 1, 1, 4));
+    const std::string svg = picture_of(schedule::schedule_named("1f1b"), schedule::grid_shape(3, 1, 1, 4));
 
     EXPECT_EQ(count(svg, "class=\"row\""), 3U);
     EXPECT_EQ(count(svg, "class=\"cell f\""), 12U);
@@ -37,7 +37,7 @@ TEST(ScheduleSvg, DrawsEveryInstructionOfEveryTeam) {
 }
 
 TEST(ScheduleSvg, SaysWhatItIs) {
-    const std::string svg = picture_of(schedule_named("gpipe"), grid_shape(2, 1, 1, 4));
+    const std::string svg = picture_of(schedule::schedule_named("gpipe"), schedule::grid_shape(2, 1, 1, 4));
 
     EXPECT_EQ(svg.rfind("<svg xmlns=\"http://www.w3.org/2000/svg\"", 0), 0U);
     EXPECT_EQ(count(svg, ">a &lt;plan&gt;: time 15, bubble 20.0 %</text>"), 1U);
@@ -45,9 +45,9 @@ TEST(ScheduleSvg, SaysWhatItIs) {
 }
 
 TEST(ScheduleSvg, ExplainsTheKindsThatThereAreAlone) {
-    const PipelineShape shape = grid_shape(1, 1, 1, 1);
-    const std::string whole = picture_of(phases_from_csv("0F0,0B0", "it").body, shape);
-    const std::string halves = picture_of(phases_from_csv("0F0,0I0,0W0", "it").body, shape);
+    const schedule::PipelineShape shape = schedule::grid_shape(1, 1, 1, 1);
+    const std::string whole = picture_of(schedule::phases_from_csv("0F0,0B0", "it").body, shape);
+    const std::string halves = picture_of(schedule::phases_from_csv("0F0,0I0,0W0", "it").body, shape);
 
     EXPECT_EQ(count(whole, "B, whole backward"), 1U);
     EXPECT_EQ(count(whole, "I, gradient of the input"), 0U);
@@ -57,21 +57,23 @@ TEST(ScheduleSvg, ExplainsTheKindsThatThereAreAlone) {
 }
 
 TEST(ScheduleSvg, NamesTheStageWhereATeamHoldsSeveral) {
-    const std::string one = picture_of(schedule_named("gpipe"), grid_shape(2, 1, 1, 2));
-    const std::string several = picture_of(schedule_named("interleaved"), grid_shape(2, 1, 2, 2));
+    const std::string one = picture_of(schedule::schedule_named("gpipe"), schedule::grid_shape(2, 1, 1, 2));
+    const std::string several =
+        picture_of(schedule::schedule_named("interleaved"), schedule::grid_shape(2, 1, 2, 2));
 
     EXPECT_EQ(count(one, "pointer-events=\"none\">1</text>"), 4U);
     EXPECT_EQ(count(several, ">2F1</text>"), 1U);
 }
 
 TEST(ScheduleSvg, StaysAPictureWhenNothingTakesTime) {
-    const StageCost nothing{.forward = 0, .backward_input = 0, .backward_weight = 0};
+    const schedule::StageCost nothing{.forward = 0, .backward_input = 0, .backward_weight = 0};
 
-    const std::string svg = picture_of(phases_from_csv("0F0,0B0", "it").body, grid_shape(1, 1, 1, 1), nothing);
+    const std::string svg =
+        picture_of(schedule::phases_from_csv("0F0,0B0", "it").body, schedule::grid_shape(1, 1, 1, 1), nothing);
 
     EXPECT_EQ(count(svg, "nan"), 0U);
     EXPECT_EQ(count(svg, "inf"), 0U);
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::report

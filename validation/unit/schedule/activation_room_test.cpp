@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 TEST(ActivationRoom, OfOneStageTakesMicroBatchesUntilItIsFull) {
@@ -54,4 +54,4 @@ TEST(ActivationRoom, CountsOnWhatOlderOnesGiveBack) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

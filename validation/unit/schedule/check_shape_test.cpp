@@ -3,7 +3,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/schedule/check.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 TEST(Check, RefusesShapesThatContradictThemselves) {
@@ -29,4 +29,4 @@ TEST(Check, RefusesShapesThatContradictThemselves) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

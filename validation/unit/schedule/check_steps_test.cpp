@@ -4,7 +4,7 @@
 #include "trireme/schedule/check.hpp"
 #include "unit/schedule/programs_as_text.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 using Lines = std::initializer_list<const char*>;
@@ -95,4 +95,4 @@ TEST(CheckOfSteps, RefusesAgesOfWhatUsesNoWeightsOrOfNoneYet) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -6,7 +6,7 @@
 #include "trireme/schedule/lower.hpp"
 #include "unit/schedule/programs_as_text.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 using Lines = std::initializer_list<const char*>;
@@ -386,4 +386,4 @@ TEST(Check, CountsOrdinalsAsPeopleDo) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -1,6 +1,6 @@
 #include "unit/schedule/cost_sets.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 using Costs = std::vector<StageCost>;
@@ -105,4 +105,4 @@ std::vector<CostSet> cost_sets() {
     return all;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

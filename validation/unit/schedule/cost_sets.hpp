@@ -7,7 +7,7 @@
 #include "trireme/schedule/pipeline_shape.hpp"
 #include "trireme/schedule/predict.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 struct CostSet {
     std::string name;
@@ -18,4 +18,4 @@ struct CostSet {
 // Thirty. All costs are whole numbers or halves, so that sums of them are exact.
 std::vector<CostSet> cost_sets();
 
-}  // namespace trireme
+}  // namespace trireme::schedule

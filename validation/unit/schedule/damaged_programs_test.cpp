@@ -16,7 +16,7 @@
 #include "unit/schedule/program_damage.hpp"
 #include "unit/schedule/sound_programs.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 constexpr RandomKey seed{20260411};
@@ -249,4 +249,4 @@ TEST(Programs, ComeToTheSameEndInEveryOrder) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -7,7 +7,7 @@
 #include "trireme/schedule/predict.hpp"
 #include "unit/schedule/program_damage.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // So many that no message ever waits for one.
 inline PipelineShape with_slots_enough(PipelineShape shape) {
@@ -30,4 +30,4 @@ inline std::vector<StageCost> drawn_costs(const PipelineShape& shape, Draw& draw
     return costs;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -9,7 +9,7 @@
 #include "trireme/schedule/phases.hpp"
 #include "trireme/schedule/predict.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 constexpr int rows = 3;
@@ -139,4 +139,4 @@ TEST(EqualRows, NameAFaultWithTheNumbersOfAllTeams) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -5,7 +5,7 @@
 #include "trireme/schedule/lower.hpp"
 #include "trireme/schedule/phases.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 // Counts up like an odometer of digits 1..3; false behind the last.
@@ -79,4 +79,4 @@ int fewest_slots(const Schedule& kind, PipelineShape shape) {
     throw BugError(cat("no number of slots is enough: ", verdict.fault->what));
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

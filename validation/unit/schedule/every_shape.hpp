@@ -8,7 +8,7 @@
 #include "trireme/schedule/generate.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 struct GridNumbers {
     int pipe = 1;
@@ -34,4 +34,4 @@ std::string fault_of(const Schedule& kind, const PipelineShape& shape);
 // The fewest slots with which the schedule's programs are proved.
 int fewest_slots(const Schedule& kind, PipelineShape shape);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -10,7 +10,7 @@
 #include "unit/schedule/used_weights.hpp"
 #include "unit/schedule/written_programs.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 using namespace written;
@@ -278,4 +278,4 @@ Exploration explore(const std::vector<Program>& programs, const PipelineShape& s
     return exploration;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -10,7 +10,7 @@
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // How far each team is: the number of its instructions that have run.
 using ProgramCounters = std::vector<std::size_t>;
@@ -28,4 +28,4 @@ struct Exploration {
 // lengths passes some tens of millions: time and memory grow with it.
 Exploration explore(const std::vector<Program>& programs, const PipelineShape& shape);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

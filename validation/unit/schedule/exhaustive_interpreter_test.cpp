@@ -7,7 +7,7 @@
 
 #include "unit/schedule/programs_as_text.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 // One stage for each team, executed in `slots` buffers a channel.
@@ -187,4 +187,4 @@ TEST(ExhaustiveInterpreter, CountsGradientsAndWeightsAtOnce) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

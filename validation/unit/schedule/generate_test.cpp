@@ -11,7 +11,7 @@
 #include "trireme/schedule/predict.hpp"
 #include "unit/schedule/every_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 using validation::message_of;
@@ -298,4 +298,4 @@ TEST(ScheduleName, UnknownOneIsRefusedWithTheNearest) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

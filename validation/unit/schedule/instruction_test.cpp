@@ -5,7 +5,7 @@
 #include "error_message.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 using validation::message_of;
@@ -83,4 +83,4 @@ TEST(Instruction, NumbersHaveToBeThereAndNowhereElse) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -4,7 +4,7 @@
 
 #include "unit/schedule/programs_as_text.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 std::vector<std::string> joined(const std::vector<Program>& programs, const PipelineShape& shape,
@@ -49,4 +49,4 @@ TEST(JoinedHalves, AreLookedForAsOftenAsAllowed) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

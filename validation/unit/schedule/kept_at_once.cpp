@@ -9,7 +9,7 @@
 #include "unit/schedule/used_weights.hpp"
 #include "unit/schedule/written_programs.hpp"
 
-namespace trireme::written {
+namespace trireme::schedule::written {
 namespace {
 
 void count_activations(const Program& program, const PipelineShape& shape, Proof& proof) {
@@ -77,4 +77,4 @@ Proof kept_at_once(const std::vector<Program>& programs, const PipelineShape& sh
     return proof;
 }
 
-}  // namespace trireme::written
+}  // namespace trireme::schedule::written

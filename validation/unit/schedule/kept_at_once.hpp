@@ -7,8 +7,8 @@
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme::written {
+namespace trireme::schedule::written {
 
 Proof kept_at_once(const std::vector<Program>& programs, const PipelineShape& shape);
 
-}  // namespace trireme::written
+}  // namespace trireme::schedule::written

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 double least(const PipelineShape& shape, const std::vector<StageCost>& costs) {
@@ -28,4 +28,4 @@ TEST(LeastDuration, EndsBehindSumsAndUpdates) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

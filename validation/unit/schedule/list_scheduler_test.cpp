@@ -5,7 +5,7 @@
 #include "trireme/schedule/generate.hpp"
 #include "unit/schedule/programs_as_text.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -116,4 +116,4 @@ TEST(ListScheduler, MakesForwardsAlone) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

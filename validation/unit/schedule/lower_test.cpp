@@ -10,7 +10,7 @@
 #include "unit/schedule/program_damage.hpp"
 #include "unit/schedule/programs_as_text.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 using Lines = std::initializer_list<const char*>;
@@ -217,4 +217,4 @@ TEST(LowerPhases, TakesAllThatHasNoObstacle) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

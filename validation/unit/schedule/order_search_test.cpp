@@ -4,7 +4,7 @@
 
 #include "unit/schedule/programs_as_text.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 constexpr std::size_t many = 1000;
@@ -42,4 +42,4 @@ TEST(OrderSearch, KeepsToTheBoundsOfTheShape) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -12,7 +12,7 @@
 #include "unit/schedule/program_damage.hpp"
 #include "unit/schedule/programs_as_text.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 using Lines = std::initializer_list<const char*>;
@@ -251,4 +251,4 @@ TEST(EnoughSteps, OfDamagedPhasesTellAllThatMoreWouldTell) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -13,7 +13,7 @@
 #include "trireme/schedule/predict.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -222,4 +222,4 @@ TEST(Collectives, AreAsManyAsSteps) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

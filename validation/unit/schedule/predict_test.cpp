@@ -6,7 +6,7 @@
 #include "trireme/base/error.hpp"
 #include "unit/schedule/programs_as_text.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 using validation::message_of;
@@ -149,4 +149,4 @@ TEST(Predict, NeedsCostsOfEveryStage) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

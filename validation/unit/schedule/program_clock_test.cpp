@@ -7,7 +7,7 @@
 #include "unit/schedule/programs_as_text.hpp"
 #include "unit/schedule/sound_programs.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 double measured(const std::vector<Program>& programs, const PipelineShape& shape,
@@ -65,4 +65,4 @@ TEST(ProgramClock, SaysWhereWorkBecomesPossible) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

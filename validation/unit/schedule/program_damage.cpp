@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 enum class Damage { erase, duplicate, retarget, swap, cross, move, age, update };
@@ -221,4 +221,4 @@ std::string damage_once(std::vector<Program>& programs, const PipelineShape& sha
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -10,7 +10,7 @@
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 // Draws from one stream of random numbers, one after the other.
 class Draw {
@@ -41,4 +41,4 @@ private:
 //              between have the ages of the weights they used, or those they had
 std::string damage_once(std::vector<Program>& programs, const PipelineShape& shape, Draw& draw);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

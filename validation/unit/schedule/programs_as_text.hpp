@@ -9,7 +9,7 @@
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/schedule_text.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 inline Program program_of(const std::string& line) {
     Program program;
@@ -34,4 +34,4 @@ inline std::vector<std::string> texts_of(const std::vector<Program>& programs) {
     return texts;
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -5,7 +5,7 @@
 #include "trireme/schedule/generate.hpp"
 #include "trireme/schedule/lower.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 std::vector<std::size_t> buffers_of(const Schedule& kind, const PipelineShape& shape) {
@@ -59,4 +59,4 @@ TEST(MostRowBuffers, AreOfBothStagesOfATeam) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

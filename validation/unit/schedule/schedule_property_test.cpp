@@ -16,7 +16,7 @@
 #include "trireme/schedule/predict.hpp"
 #include "unit/schedule/every_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 const std::array kinds = {schedule_named("inter-layer"), schedule_named("gpipe"),      schedule_named("1f1b"),
@@ -294,4 +294,4 @@ TEST(EverySchedule, HasABubbleOfOneNinthWithTwoStagesAndEightMicroBatches) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -10,7 +10,7 @@
 #include "trireme/schedule/generate.hpp"
 #include "trireme/schedule/lower.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 using validation::message_of;
@@ -266,4 +266,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -17,7 +17,7 @@
 #include "unit/schedule/drawn_costs.hpp"
 #include "unit/schedule/exhaustive_interpreter.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 constexpr double none = std::numeric_limits<double>::infinity();
@@ -303,4 +303,4 @@ TEST(Search, RefusesLessMemoryThanOneMicroBatchNeeds) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -11,7 +11,7 @@
 #include "trireme/schedule/phases.hpp"
 #include "unit/schedule/exhaustive_interpreter.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 using Subjects = std::vector<Subject>;
@@ -296,4 +296,4 @@ std::vector<Program> sound_programs(const Subject& subject, Draw& draw) {
     return lower(compute, subject.shape);
 }
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -8,7 +8,7 @@
 #include "trireme/schedule/pipeline_shape.hpp"
 #include "unit/schedule/program_damage.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 
 struct Subject {
     std::string name;  // "pipe 2, replicas 1, chunks 2, micro-batches 4, steps 1, 1 slots, interleaved"
@@ -23,9 +23,9 @@ std::vector<Subject> forwards_alone();  // all of these without training
 std::vector<Subject> two_steps();       // of schedules that end each step before the next
 std::vector<Subject> work_in_flight(int steps);  // of those that do not
 
-std::vector<Subject> validated(int steps);       // whose updates are
+std::vector<Subject> validated(int steps);  // whose updates are
 
 // Whole programs. In training some of the backwards are divided into halves, the second somewhere later.
 std::vector<Program> sound_programs(const Subject& subject, Draw& draw);
 
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -6,7 +6,7 @@
 #include "trireme/base/error.hpp"
 #include "unit/schedule/every_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 // Of each stage, whose turn it is: "001" is the first replica's, twice, and then the second one's, over and
@@ -66,4 +66,4 @@ TEST(UnevenTurns, AreProvedWhereStepsOverlap) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

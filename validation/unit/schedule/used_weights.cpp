@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-namespace trireme::written {
+namespace trireme::schedule::written {
 
 std::vector<int> weights_used(const Program& program) {
     std::vector<int> used;
@@ -31,4 +31,4 @@ std::string objection_to_weights(const std::vector<Program>& programs, const Pip
     return "";
 }
 
-}  // namespace trireme::written
+}  // namespace trireme::schedule::written

@@ -7,7 +7,7 @@
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme::written {
+namespace trireme::schedule::written {
 
 // For each instruction of a team's program: how many updates of its stage had been made to the weights that it
 // uses. Of compute instructions; others use none, and have a 0.
@@ -17,4 +17,4 @@ std::vector<int> weights_used(const Program& program);
 // where these are not updated alone. Wants programs to which there is no objection otherwise.
 std::string objection_to_weights(const std::vector<Program>& programs, const PipelineShape& shape);
 
-}  // namespace trireme::written
+}  // namespace trireme::schedule::written

@@ -7,7 +7,7 @@
 
 #include "unit/schedule/written_programs.hpp"
 
-namespace trireme::written {
+namespace trireme::schedule::written {
 namespace {
 
 // Of collectives of one kind and step in a program.
@@ -117,4 +117,4 @@ std::string objection_to_validation(const std::vector<Program>& programs, const 
     return objection_to_pairs(executed, shape);
 }
 
-}  // namespace trireme::written
+}  // namespace trireme::schedule::written

@@ -8,9 +8,9 @@
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme::written {
+namespace trireme::schedule::written {
 
 // Wants programs that have all their work, messages and collectives once, each at its team.
 std::string objection_to_validation(const std::vector<Program>& programs, const PipelineShape& shape);
 
-}  // namespace trireme::written
+}  // namespace trireme::schedule::written

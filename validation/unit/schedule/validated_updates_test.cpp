@@ -10,7 +10,7 @@
 #include "unit/schedule/every_shape.hpp"
 #include "unit/schedule/programs_as_text.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -218,4 +218,4 @@ TEST(CheckOfValidation, KnowsUpdatesThatGuessNothing) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

@@ -5,7 +5,7 @@
 
 #include "unit/schedule/validated_programs.hpp"
 
-namespace trireme::written {
+namespace trireme::schedule::written {
 
 bool is_collective(Op op) { return op == Op::reduce || op == Op::step || op == Op::validate; }
 bool goes_forward(Op op) { return op == Op::forward || op == Op::send_forward || op == Op::receive_forward; }
@@ -175,4 +175,4 @@ std::string objection_to_text(const std::vector<Program>& programs, const Pipeli
     return objection;
 }
 
-}  // namespace trireme::written
+}  // namespace trireme::schedule::written

@@ -11,7 +11,7 @@
 #include "trireme/schedule/instruction.hpp"
 #include "trireme/schedule/pipeline_shape.hpp"
 
-namespace trireme::written {
+namespace trireme::schedule::written {
 
 bool is_collective(Op op);  // reduce, step and validate
 bool goes_forward(Op op);   // has to do with activations; all else has to do with gradients
@@ -75,4 +75,4 @@ std::string objection_to_text(const std::vector<Program>& programs, const Pipeli
 // Empty, or two ends of a channel that are not those of one message. Programs may do things twice.
 std::string objection_to_pairs(const std::vector<Program>& programs, const PipelineShape& shape);
 
-}  // namespace trireme::written
+}  // namespace trireme::schedule::written

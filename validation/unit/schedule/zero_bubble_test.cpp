@@ -10,7 +10,7 @@
 #include "trireme/schedule/predict.hpp"
 #include "unit/schedule/every_shape.hpp"
 
-namespace trireme {
+namespace trireme::schedule {
 namespace {
 
 using validation::message_of;
@@ -120,4 +120,4 @@ TEST(ZeroBubbleV, IsRefusedWithTheNearestVElsewhere) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::schedule

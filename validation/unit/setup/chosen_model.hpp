@@ -10,8 +10,8 @@
 
 namespace trireme::validation {
 
-inline CorpusInfo corpus_of(RowKind kind) {
-    CorpusInfo corpus;
+inline data::CorpusInfo corpus_of(data::RowKind kind) {
+    data::CorpusInfo corpus;
     corpus.path = "a.h5";
     corpus.kind = kind;
     corpus.tokenizer_name = "bytes";
@@ -19,22 +19,24 @@ inline CorpusInfo corpus_of(RowKind kind) {
     return corpus;
 }
 
-inline CorpusInfo images_of(std::size_t channels, std::size_t edge, std::size_t classes) {
-    CorpusInfo corpus;
+inline data::CorpusInfo images_of(std::size_t channels, std::size_t edge, std::size_t classes) {
+    data::CorpusInfo corpus;
     corpus.path = "a.h5";
-    corpus.kind = RowKind::image;
+    corpus.kind = data::RowKind::image;
     corpus.image = {channels, edge, edge};
     corpus.classes = classes;
     return corpus;
 }
 
-inline ModelConfig chosen(const ModelChoice& choice, const CorpusInfo& corpus = corpus_of(RowKind::text),
-                          const std::optional<Task>& task = {}, const StoredModel* stored = nullptr) {
-    return choose_model(choice, task, stored, corpus);
+inline model::ModelConfig chosen(const config::ModelChoice& choice,
+                                 const data::CorpusInfo& corpus = corpus_of(data::RowKind::text),
+                                 const std::optional<Task>& task = {},
+                                 const checkpoint::StoredModel* stored = nullptr) {
+    return setup::choose_model(choice, task, stored, corpus);
 }
 
-inline ModelChoice named(const std::string& name) {
-    ModelChoice choice;
+inline config::ModelChoice named(const std::string& name) {
+    config::ModelChoice choice;
     choice.name = name;
     return choice;
 }
@@ -42,8 +44,8 @@ inline ModelChoice named(const std::string& name) {
 // A checkpoint of a small model whose parameters are all zero.
 class AStoredModel : public ::testing::Test {
 protected:
-    static ModelConfig small_bert() {
-        ModelConfig model = model_named("bert-tiny");
+    static model::ModelConfig small_bert() {
+        model::ModelConfig model = model::model_named("bert-tiny");
         model.layers = 1;
         model.width = 4;
         model.heads = 2;
@@ -55,8 +57,9 @@ protected:
         return model;
     }
 
-    StoredModel stored(const ModelConfig& model, const std::string& tokenizer = "") const {
-        return StoredModel::open(write_zero_model(folder_.file("checkpoints"), model, tokenizer, 7));
+    checkpoint::StoredModel stored(const model::ModelConfig& model, const std::string& tokenizer = "") const {
+        return checkpoint::StoredModel::open(
+            write_zero_model(folder_.file("checkpoints"), model, tokenizer, 7));
     }
 
     ScratchFolder folder_;

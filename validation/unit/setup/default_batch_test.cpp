@@ -4,17 +4,17 @@
 
 #include "trireme/setup/batch_advice.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
-RunConfig with_microbatches(std::size_t count) {
-    RunConfig config;
+config::RunConfig with_microbatches(std::size_t count) {
+    config::RunConfig config;
     config.schedule.microbatches = count;
     return config;
 }
 
 TEST(DefaultBatch, StaysIfEveryMicroBatchHasASample) {
-    RunConfig config = with_microbatches(4);
+    config::RunConfig config = with_microbatches(4);
 
     fit_default_batch(config, 2);
 
@@ -24,14 +24,14 @@ TEST(DefaultBatch, StaysIfEveryMicroBatchHasASample) {
 }
 
 TEST(DefaultBatch, RisesToOneSampleForEachMicroBatchOfAllReplicas) {
-    RunConfig counted = with_microbatches(8);
+    config::RunConfig counted = with_microbatches(8);
     counted.layout.pipe = 2;
-    RunConfig said = with_microbatches(3);
+    config::RunConfig said = with_microbatches(3);
     said.layout.data = 5;
-    RunConfig of_file = with_microbatches(12);
+    config::RunConfig of_file = with_microbatches(12);
     of_file.layout.layout = "layout.json";
 
-    for (RunConfig* config : {&counted, &said, &of_file}) fit_default_batch(*config, 8);
+    for (config::RunConfig* config : {&counted, &said, &of_file}) fit_default_batch(*config, 8);
 
     EXPECT_EQ(counted.run.batch, 32U);  // 8 ranks / pipe 2 = 4 replicas
     EXPECT_EQ(said.run.batch, 15U);
@@ -40,7 +40,7 @@ TEST(DefaultBatch, RisesToOneSampleForEachMicroBatchOfAllReplicas) {
 }
 
 TEST(DefaultBatch, LeavesABatchThatIsSet) {
-    RunConfig config = with_microbatches(16);
+    config::RunConfig config = with_microbatches(16);
     config.run.batch = 4;
     config.run.is_batch_set = true;
 
@@ -51,7 +51,7 @@ TEST(DefaultBatch, LeavesABatchThatIsSet) {
 }
 
 TEST(DefaultBatch, LeavesNumbersBeyondAnyStepToTheirRefusal) {
-    RunConfig config = with_microbatches(std::numeric_limits<std::size_t>::max());
+    config::RunConfig config = with_microbatches(std::numeric_limits<std::size_t>::max());
     config.layout.pipe = std::numeric_limits<int>::max();
     config.layout.tensor = std::numeric_limits<int>::max();
 
@@ -61,4 +61,4 @@ TEST(DefaultBatch, LeavesNumbersBeyondAnyStepToTheirRefusal) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -3,7 +3,7 @@
 #include "trireme/setup/model_choice.hpp"
 #include "unit/setup/chosen_model.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 using validation::AStoredModel;
@@ -13,8 +13,8 @@ using validation::images_of;
 using validation::message_of;
 using validation::named;
 
-CorpusInfo corpus_with(const std::vector<std::string>& class_names) {
-    CorpusInfo corpus = corpus_of(RowKind::labelled_text);
+data::CorpusInfo corpus_with(const std::vector<std::string>& class_names) {
+    data::CorpusInfo corpus = corpus_of(data::RowKind::labelled_text);
     corpus.classes = class_names.size();
     corpus.class_names = class_names;
     return corpus;
@@ -24,9 +24,9 @@ using Labels = std::vector<std::uint32_t>;
 using Names = std::vector<std::string>;
 
 TEST(LabelNames, AreTheCorpussInANewHead) {
-    ModelChoice with_room = named("bert-tiny");
+    config::ModelChoice with_room = named("bert-tiny");
     with_room.labels = 3;
-    const CorpusInfo corpus = corpus_with({"spam", "ham"});
+    const data::CorpusInfo corpus = corpus_with({"spam", "ham"});
 
     EXPECT_EQ(chosen(named("bert-tiny"), corpus).label_names, (Names{"spam", "ham"}));
     EXPECT_EQ(chosen(with_room, corpus).label_names, (Names{"spam", "ham", "LABEL_2"}));
@@ -37,13 +37,13 @@ TEST(LabelNames, AreTheCorpussInANewHead) {
 class AModelWithNames : public AStoredModel {};
 
 TEST_F(AModelWithNames, KnowsTheClassesOfACorpusByTheirNames) {
-    ModelConfig config = small_bert();
+    model::ModelConfig config = small_bert();
     config.labels = 3;
     config.label_names = {"ham", "eggs", "spam"};
-    const StoredModel bert = stored(config);
-    const CorpusInfo corpus = corpus_with({"spam", "ham"});
+    const checkpoint::StoredModel bert = stored(config);
+    const data::CorpusInfo corpus = corpus_with({"spam", "ham"});
 
-    const ModelConfig model = chosen({}, corpus, {}, &bert);
+    const model::ModelConfig model = chosen({}, corpus, {}, &bert);
 
     EXPECT_EQ(model.label_names, config.label_names);
     EXPECT_EQ(labels_of_classes(model, corpus), (Labels{2, 0}));
@@ -51,12 +51,12 @@ TEST_F(AModelWithNames, KnowsTheClassesOfACorpusByTheirNames) {
 }
 
 TEST_F(AModelWithNames, RefusesAClassThatItDoesNotHave) {
-    ModelConfig config = small_bert();
+    model::ModelConfig config = small_bert();
     config.labels = 2;
     config.label_names = {"NEGATIVE", "POSITIVE"};
-    const StoredModel bert = stored(config);
-    const CorpusInfo corpus = corpus_with({"POSITIVE", "negative"});
-    const ModelConfig model = chosen({}, corpus, {}, &bert);
+    const checkpoint::StoredModel bert = stored(config);
+    const data::CorpusInfo corpus = corpus_with({"POSITIVE", "negative"});
+    const model::ModelConfig model = chosen({}, corpus, {}, &bert);
 
     EXPECT_EQ(message_of<ConfigError>([&] { labels_of_classes(model, corpus); }),
               "a.h5 has the class negative, which bert does not have; its classes are NEGATIVE, POSITIVE; "
@@ -64,7 +64,7 @@ TEST_F(AModelWithNames, RefusesAClassThatItDoesNotHave) {
 }
 
 TEST(LabelNames, RefuseANameThatTwoLabelsHave) {
-    ModelConfig model = model_named("vit-tiny");
+    model::ModelConfig model = model::model_named("vit-tiny");
     model.labels = 3;
     model.label_names = {"crane", "ship", "crane"};
 
@@ -76,16 +76,16 @@ TEST(LabelNames, RefuseANameThatTwoLabelsHave) {
 }
 
 TEST_F(AModelWithNames, GoesByNumbersWhereOneOfTheTwoHasNoNames) {
-    ModelConfig config = small_bert();
+    model::ModelConfig config = small_bert();
     config.labels = 2;
-    const StoredModel without = stored(config);
-    const CorpusInfo with_names = corpus_with({"spam", "ham"});
+    const checkpoint::StoredModel without = stored(config);
+    const data::CorpusInfo with_names = corpus_with({"spam", "ham"});
 
-    const ModelConfig model = chosen({}, with_names, {}, &without);
+    const model::ModelConfig model = chosen({}, with_names, {}, &without);
 
     EXPECT_EQ(model.label_names, with_names.class_names);
     EXPECT_EQ(labels_of_classes(model, with_names), (Labels{0, 1}));
-    CorpusInfo numbers = corpus_of(RowKind::labelled_text);
+    data::CorpusInfo numbers = corpus_of(data::RowKind::labelled_text);
     numbers.classes = 2;
     EXPECT_TRUE(labels_of_classes(model, numbers).empty());
     EXPECT_TRUE(labels_of_classes(config, with_names).empty());
@@ -93,17 +93,17 @@ TEST_F(AModelWithNames, GoesByNumbersWhereOneOfTheTwoHasNoNames) {
 
 // Another number of labels asks for a new head.
 TEST_F(AModelWithNames, GivesUpItsNamesWithItsHead) {
-    ModelConfig config = small_bert();
+    model::ModelConfig config = small_bert();
     config.labels = 2;
     config.label_names = {"NEGATIVE", "POSITIVE"};
-    const StoredModel bert = stored(config);
-    ModelChoice choice;
+    const checkpoint::StoredModel bert = stored(config);
+    config::ModelChoice choice;
     choice.labels = 3;
 
-    const ModelConfig model = chosen(choice, corpus_with({"spam", "ham", "eggs"}), {}, &bert);
+    const model::ModelConfig model = chosen(choice, corpus_with({"spam", "ham", "eggs"}), {}, &bert);
 
     EXPECT_EQ(model.label_names, (Names{"spam", "ham", "eggs"}));
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -7,7 +7,7 @@
 #include "unit/plan/small_profile.hpp"
 #include "unit/setup/small_plans.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 using validation::grid;
@@ -19,11 +19,12 @@ using validation::write_text;
 
 // Of small_gpt2(): every half of a block takes 2 seconds forward and 4 back, the embedding 1 and 1, the norm no
 // time, the head 6 back.
-Profile profile_of_small(const ModelConfig& model = small_gpt2()) {
-    Profile profile{.machine = "abacus", .device = "cpu", .model = model.name, .dtype = "f32", .tokens = 10};
-    for (const Layer& layer : build_layers(model)) {
-        LayerProfile each{.name = kind_of(layer), .measured = profile.layers.size(), .rows = 640};
-        for (const ParameterSpec& spec : parameters_of(layer)) each.parameters += 4 * spec.size();
+plan::Profile profile_of_small(const model::ModelConfig& model = small_gpt2()) {
+    plan::Profile profile{
+        .machine = "abacus", .device = "cpu", .model = model.name, .dtype = "f32", .tokens = 10};
+    for (const model::Layer& layer : build_layers(model)) {
+        plan::LayerProfile each{.name = kind_of(layer), .measured = profile.layers.size(), .rows = 640};
+        for (const model::ParameterSpec& spec : parameters_of(layer)) each.parameters += 4 * spec.size();
         if (each.name == "attention" || each.name == "mlp") {
             each.forward = 2;
             each.backward = 4;
@@ -38,33 +39,37 @@ Profile profile_of_small(const ModelConfig& model = small_gpt2()) {
 
 class AProfile : public ::testing::Test {
 protected:
-    RunConfig with(RunConfig config, const char* partition, const Profile& profile = profile_of_small()) const {
+    config::RunConfig with(config::RunConfig config, const char* partition,
+                           const plan::Profile& profile = profile_of_small()) const {
         config.layout.partition = partition;
         config.costs.profiles = {{write_text(folder_, "profile.json", json_of(profile))}};
         return config;
     }
     // Whose "fast" and "slow" are: "0-3=slow".
-    RunConfig on_unlike(RunConfig config, const std::vector<std::string>& whose,
-                        const char* partition = "measured") const {
+    config::RunConfig on_unlike(config::RunConfig config, const std::vector<std::string>& whose,
+                                const char* partition = "measured") const {
         config.layout.partition = partition;
         config.schedule.microbatches = 8;
         folder_.write("fast.json", json_of(profile_of_small()));
-        folder_.write("slow.json", json_of(validation::slower(profile_of_small(), 3)));
+        folder_.write("slow.json", plan::json_of(validation::slower(profile_of_small(), 3)));
         for (const std::string& each : whose) {
             const std::size_t sign = each.find('=');
             const std::string name = each.substr(sign == std::string::npos ? 0 : sign + 1);
-            ProfileFile& file = config.costs.profiles.emplace_back(ProfileFile{folder_.file(name + ".json")});
-            if (sign != std::string::npos) file.ranks = RankSpan{each.front() - '0', each[sign - 1] - '0'};
+            config::ProfileFile& file =
+                config.costs.profiles.emplace_back(config::ProfileFile{folder_.file(name + ".json")});
+            if (sign != std::string::npos)
+                file.ranks = config::RankSpan{each.front() - '0', each[sign - 1] - '0'};
         }
         return config;
     }
-    std::string refusal(const RunConfig& config, int ranks, const ModelConfig& model = small_gpt2()) const {
+    std::string refusal(const config::RunConfig& config, int ranks,
+                        const model::ModelConfig& model = small_gpt2()) const {
         return message_of<ConfigError>([&] { plan_run(config, model, ranks); });
     }
     // Layers of each stage.
-    std::vector<std::size_t> cuts(const RunConfig& config, int ranks) const {
+    std::vector<std::size_t> cuts(const config::RunConfig& config, int ranks) const {
         std::vector<std::size_t> counts;
-        for (const StageLayout& stage : plan_run(config, small_gpt2(), ranks).layout.stages) {
+        for (const layout::StageLayout& stage : plan_run(config, small_gpt2(), ranks).layout.stages) {
             counts.push_back(stage.layers.count);
         }
         return counts;
@@ -83,9 +88,9 @@ TEST_F(AProfile, CutsBetweenAnyTwoLayers) {
 }
 
 TEST_F(AProfile, CutsForTensorRanksAndReplicasToo) {
-    const Plan plan = plan_run(with(grid(2, 2, 2), "measured"), small_gpt2(), 8);
+    const plan::Plan plan = plan_run(with(grid(2, 2, 2), "measured"), small_gpt2(), 8);
 
-    EXPECT_EQ(plan.layout.stages[0].layers, (Range{0, 3}));
+    EXPECT_EQ(plan.layout.stages[0].layers, (layout::Range{0, 3}));
     EXPECT_EQ(plan.layout.stages[1].replicas[1].ranks, (std::vector<int>{6, 7}));
 }
 
@@ -103,7 +108,7 @@ TEST_F(AProfile, CutsForTheSlowestDeviceOfAStage) {
 }
 
 TEST_F(AProfile, OfUnlikeDevicesSharesNoLayersAsPipeDreamDoes) {
-    const RunConfig config = on_unlike(grid(1, 0, 1), {"0-1=fast", "2=slow"}, "pipedream");
+    const config::RunConfig config = on_unlike(grid(1, 0, 1), {"0-1=fast", "2=slow"}, "pipedream");
 
     const std::string said = refusal(config, 3);
 
@@ -116,32 +121,32 @@ TEST_F(AProfile, OfUnlikeDevicesSharesNoLayersAsPipeDreamDoes) {
 
 // Stage 0 keeps two micro-batches of 1F1B and four of GPipe, of 100,000 bytes for each half of a block.
 TEST_F(AProfile, CutsWithinALimitOfMemory) {
-    Profile profile = profile_of_small();
-    for (LayerProfile& layer : profile.layers) {
+    plan::Profile profile = profile_of_small();
+    for (plan::LayerProfile& layer : profile.layers) {
         layer.rows = 0;
         if (layer.activation > 0) layer.activation = 100'000;
     }
-    RunConfig config = with(grid(2, 1, 1), "measured", profile);
+    config::RunConfig config = with(grid(2, 1, 1), "measured", profile);
     config.schedule.microbatches = 4;
     config.layout.memory_limit = 600'000;
 
     EXPECT_EQ(cuts(config, 2), (Counts{3, 4}));
     config.schedule.schedule = "gpipe";
     EXPECT_TRUE(says(refusal(config, 2), "no cut of 7 layers into 2 stages keeps each within 600000 bytes"));
-    config.layout.recompute = {Recompute::none, Recompute::full};
+    config.layout.recompute = {plan::Recompute::none, plan::Recompute::full};
     EXPECT_EQ(cuts(config, 2), (Counts{2, 5}));
 }
 
 // The embedding takes 61 seconds and has few parameters to sum.
 TEST_F(AProfile, SharesLayersAmongRanksAsPipeDreamDoes) {
-    Profile profile = profile_of_small();
+    plan::Profile profile = profile_of_small();
     profile.layers.front().forward = 60;
-    for (LayerProfile& layer : profile.layers) layer.rows = 8;
+    for (plan::LayerProfile& layer : profile.layers) layer.rows = 8;
     profile.links = {{.link = {.latency = 0, .bandwidth = 30}}};
-    RunConfig config = with(grid(1, 0, 1), "pipedream", profile);
+    config::RunConfig config = with(grid(1, 0, 1), "pipedream", profile);
     config.schedule.microbatches = 8;
 
-    const Plan plan = plan_run(config, small_gpt2(), 4);
+    const plan::Plan plan = plan_run(config, small_gpt2(), 4);
 
     EXPECT_EQ(plan.micro_batches(), 8);  // in all
     EXPECT_EQ(text_of(plan.layout),
@@ -150,13 +155,13 @@ TEST_F(AProfile, SharesLayersAmongRanksAsPipeDreamDoes) {
 
 // Rank 1 keeps another version of its weights while one rank is behind it, and so takes fewer layers.
 TEST_F(AProfile, SharesLayersSuchThatVersionsOfWeightsHaveRoom) {
-    Profile profile = profile_of_small();
-    for (LayerProfile& layer : profile.layers) {
+    plan::Profile profile = profile_of_small();
+    for (plan::LayerProfile& layer : profile.layers) {
         layer.rows = 1;
         layer.activation = 0;
     }
     profile.links = {{.link = {.latency = 0, .bandwidth = 1}}};
-    RunConfig config = with(grid(1, 0, 1), "pipedream", profile);
+    config::RunConfig config = with(grid(1, 0, 1), "pipedream", profile);
     config.schedule.microbatches = 8;
     config.layout.memory_limit = 38'500;
 
@@ -177,9 +182,9 @@ TEST_F(AProfile, RefusesMoreStagesThanLayers) {
 }
 
 TEST_F(AProfile, IsAskedFor) {
-    RunConfig measured = grid(2, 1, 1);
+    config::RunConfig measured = grid(2, 1, 1);
     measured.layout.partition = "measured";
-    RunConfig pipedream = grid(1, 0, 1);
+    config::RunConfig pipedream = grid(1, 0, 1);
     pipedream.layout.partition = "pipedream";
 
     EXPECT_EQ(refusal(measured, 2),
@@ -193,10 +198,10 @@ TEST_F(AProfile, IsAskedFor) {
 }
 
 TEST_F(AProfile, OfAnotherModelIsRefused) {
-    const RunConfig config = with(grid(2, 1, 1), "measured");
-    ModelConfig deeper = small_gpt2();
+    const config::RunConfig config = with(grid(2, 1, 1), "measured");
+    model::ModelConfig deeper = small_gpt2();
     deeper.layers = 3;
-    ModelConfig wider = small_gpt2();
+    model::ModelConfig wider = small_gpt2();
     wider.mlp_width = 32;
 
     EXPECT_EQ(
@@ -212,8 +217,8 @@ TEST_F(AProfile, OfAnotherModelIsRefused) {
 }
 
 TEST_F(AProfile, OfOtherNumbersIsRefused) {
-    RunConfig config = with(grid(2, 1, 1), "measured");
-    config.precision.dtype = Precision::f64;
+    config::RunConfig config = with(grid(2, 1, 1), "measured");
+    config.precision.dtype = config::Precision::f64;
 
     EXPECT_EQ(refusal(config, 2),
               cat("--profile ", config.costs.profiles.front().path,
@@ -228,4 +233,4 @@ TEST_F(AProfile, SaysWhoHoldsWhatWithoutAGrid) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -8,69 +8,70 @@
 #include "trireme/setup/plan_memory.hpp"
 #include "unit/setup/small_plans.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 using validation::grid;
 using validation::message_of;
 using validation::says;
 
-const std::vector<Segment> one_sample{{.begin = 0, .length = 256, .sample = 0}};
-const std::vector<BatchShape> batches{{.segments = one_sample, .rows = 256}};
+const std::vector<kernels::Segment> one_sample{{.begin = 0, .length = 256, .sample = 0}};
+const std::vector<stage::BatchShape> batches{{.segments = one_sample, .rows = 256}};
 
-ModelConfig tiny_gpt2() {
-    ModelConfig model = model_named("gpt2-tiny");
+model::ModelConfig tiny_gpt2() {
+    model::ModelConfig model = model::model_named("gpt2-tiny");
     model.vocabulary = 256;
     return model;
 }
 
-RunConfig row_of(int pipe, const std::string& schedule) {
-    RunConfig config = grid(pipe, 1, 1);
+config::RunConfig row_of(int pipe, const std::string& schedule) {
+    config::RunConfig config = grid(pipe, 1, 1);
     config.schedule.schedule = schedule;
     config.schedule.microbatches = 8;
     return config;
 }
 
-std::size_t most_bytes(const Plan& plan, const RunConfig& config, const ModelConfig& model,
+std::size_t most_bytes(const plan::Plan& plan, const config::RunConfig& config, const model::ModelConfig& model,
                        bool trains = true) {
-    const SizedPlan sized(model, plan, DType::f32, batches);
-    const GradientPlan gradients = gradient_plan(sized);
+    const SizedPlan sized(model, plan, device::DType::f32, batches);
+    const stage::GradientPlan gradients = gradient_plan(sized);
     std::size_t most = 0;
     for (int rank = 0; rank < config.layout.pipe; ++rank) {
-        const OptimizerConfig* optimizer = trains ? &config.optimizer : nullptr;
+        const optim::OptimizerConfig* optimizer = trains ? &config.optimizer : nullptr;
         most = std::max(most, plan_memory(sized, optimizer, gradients, rank).total());
     }
     return most;
 }
 
-Plan within_limit(const RunConfig& config, const ModelConfig& model, bool trains = true) {
+plan::Plan within_limit(const config::RunConfig& config, const model::ModelConfig& model, bool trains = true) {
     const int ranks = config.layout.pipe;
     return within_memory_limit(plan_run(config, model, ranks), {.config = config,
                                                                 .model = model,
                                                                 .request = plan_request(config),
                                                                 .ranks = ranks,
-                                                                .dtype = DType::f32,
+                                                                .dtype = device::DType::f32,
                                                                 .largest = batches,
                                                                 .trains = trains});
 }
 
-double duration(const Plan& plan) {
-    const std::vector<StageCost> equal(plan.layout.stages.size());
+double duration(const plan::Plan& plan) {
+    const std::vector<schedule::StageCost> equal(plan.layout.stages.size());
     return predict_step(plan.training.phases(), plan.training.shape, equal).seconds;
 }
 
-bool has_halves(const Plan& plan) {
+bool has_halves(const plan::Plan& plan) {
     return std::any_of(
-        plan.training.programs.begin(), plan.training.programs.end(), [](const Program& program) {
-            return std::any_of(program.begin(), program.end(),
-                               [](const Instruction& each) { return each.op == Op::backward_input; });
+        plan.training.programs.begin(), plan.training.programs.end(), [](const schedule::Program& program) {
+            return std::any_of(program.begin(), program.end(), [](const schedule::Instruction& each) {
+                return each.op == schedule::Op::backward_input;
+            });
         });
 }
 
 TEST(MemoryLimit, LeavesAPlanAloneThatKeepsToIt) {
-    const ModelConfig model = tiny_gpt2();
-    RunConfig config = row_of(4, "auto");
-    const Plan plan = plan_run(config, model, 4);
+    const model::ModelConfig model = tiny_gpt2();
+    config::RunConfig config = row_of(4, "auto");
+    const plan::Plan plan = plan_run(config, model, 4);
 
     EXPECT_EQ(hash_of(within_limit(config, model)), hash_of(plan));
     config.layout.memory_limit = most_bytes(plan, config, model);
@@ -78,8 +79,8 @@ TEST(MemoryLimit, LeavesAPlanAloneThatKeepsToIt) {
 }
 
 TEST(MemoryLimit, RefusesAFixedScheduleThatExceedsIt) {
-    const ModelConfig model = tiny_gpt2();
-    RunConfig config = row_of(2, "gpipe");
+    const model::ModelConfig model = tiny_gpt2();
+    config::RunConfig config = row_of(2, "gpipe");
     const std::size_t needed = most_bytes(plan_run(config, model, 2), config, model);
 
     config.layout.memory_limit = needed - 1;
@@ -93,14 +94,14 @@ TEST(MemoryLimit, RefusesAFixedScheduleThatExceedsIt) {
 
 // Rows on their way are what it may need beyond them.
 TEST(MemoryLimit, OfAFixedScheduleAndALittleIsEnoughForAShorterPlan) {
-    const ModelConfig model = tiny_gpt2();
-    const RunConfig fixed = row_of(4, "1f1b");
-    const Plan one_f_one_b = plan_run(fixed, model, 4);
-    RunConfig config = row_of(4, "auto");
-    const Plan free = plan_run(config, model, 4);
+    const model::ModelConfig model = tiny_gpt2();
+    const config::RunConfig fixed = row_of(4, "1f1b");
+    const plan::Plan one_f_one_b = plan_run(fixed, model, 4);
+    config::RunConfig config = row_of(4, "auto");
+    const plan::Plan free = plan_run(config, model, 4);
 
     config.layout.memory_limit = most_bytes(one_f_one_b, fixed, model) + (1 << 20);
-    const Plan plan = within_limit(config, model);
+    const plan::Plan plan = within_limit(config, model);
 
     EXPECT_GT(most_bytes(free, config, model), config.layout.memory_limit);
     EXPECT_LE(most_bytes(plan, config, model), config.layout.memory_limit);
@@ -111,8 +112,8 @@ TEST(MemoryLimit, OfAFixedScheduleAndALittleIsEnoughForAShorterPlan) {
 
 // A backward that is divided leaves more of itself behind than one that is not.
 TEST(MemoryLimit, LeavesBackwardsWholeWhereMemoryIsShort) {
-    const ModelConfig model = tiny_gpt2();
-    RunConfig config = row_of(1, "auto");
+    const model::ModelConfig model = tiny_gpt2();
+    config::RunConfig config = row_of(1, "auto");
     config.schedule.schedule = "1f1b";
     config.layout.memory_limit = most_bytes(plan_run(config, model, 1), config, model);
     config.schedule.schedule = "auto";
@@ -121,8 +122,8 @@ TEST(MemoryLimit, LeavesBackwardsWholeWhereMemoryIsShort) {
 }
 
 TEST(MemoryLimit, IsRefusedWhereEvenTheLeanestPlanExceedsIt) {
-    const ModelConfig model = tiny_gpt2();
-    RunConfig config = row_of(4, "inter-layer");
+    const model::ModelConfig model = tiny_gpt2();
+    config::RunConfig config = row_of(4, "inter-layer");
     const std::size_t leanest = most_bytes(plan_run(config, model, 4), config, model);
     config.schedule.schedule = "auto";
 
@@ -136,9 +137,9 @@ TEST(MemoryLimit, IsRefusedWhereEvenTheLeanestPlanExceedsIt) {
 }
 
 TEST(MemoryLimit, IsForNeitherGradientsNorMomentsInAnEvaluation) {
-    const ModelConfig model = tiny_gpt2();
-    RunConfig config = row_of(4, "1f1b");
-    const Plan plan = plan_run(config, model, 4);
+    const model::ModelConfig model = tiny_gpt2();
+    config::RunConfig config = row_of(4, "1f1b");
+    const plan::Plan plan = plan_run(config, model, 4);
 
     config.layout.memory_limit = most_bytes(plan, config, model, false);
 
@@ -147,4 +148,4 @@ TEST(MemoryLimit, IsForNeitherGradientsNorMomentsInAnEvaluation) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::setup

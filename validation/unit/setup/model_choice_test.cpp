@@ -8,7 +8,7 @@
 #include "trireme/model/config_json.hpp"
 #include "unit/setup/chosen_model.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 using validation::AStoredModel;
@@ -19,19 +19,20 @@ using validation::message_of;
 using validation::named;
 using validation::ScratchFolder;
 
-std::string refusal(const ModelChoice& choice, const CorpusInfo& corpus, const std::optional<Task>& task = {}) {
+std::string refusal(const config::ModelChoice& choice, const data::CorpusInfo& corpus,
+                    const std::optional<Task>& task = {}) {
     return message_of<ConfigError>([&] { chosen(choice, corpus, task); });
 }
 
 TEST(ModelChoice, IsAGpt2WhereNothingIsSaid) {
-    const ModelConfig model = chosen({});
+    const model::ModelConfig model = chosen({});
 
     EXPECT_EQ(model.name, "gpt2-tiny");
     EXPECT_EQ(model.vocabulary, 257U);  // the corpus's
 }
 
 TEST(ModelChoice, TakesEachSizeThatIsSaid) {
-    ModelChoice choice = named("llama-tiny");
+    config::ModelChoice choice = named("llama-tiny");
     choice.layers = 2;
     choice.width = 24;
     choice.heads = 6;
@@ -42,7 +43,7 @@ TEST(ModelChoice, TakesEachSizeThatIsSaid) {
     choice.tied = true;
     choice.dropout = 0.25;
 
-    const ModelConfig model = chosen(choice);
+    const model::ModelConfig model = chosen(choice);
 
     EXPECT_EQ(model.layers, 2U);
     EXPECT_EQ(model.width, 24U);
@@ -57,18 +58,18 @@ TEST(ModelChoice, TakesEachSizeThatIsSaid) {
 }
 
 TEST(ModelChoice, KeepsTheMlpFourTimesAsWideAsTheModel) {
-    ModelChoice choice;
+    config::ModelChoice choice;
     choice.width = 24;
 
     EXPECT_EQ(chosen(choice).mlp_width, 96U);
 }
 
 TEST(ModelChoice, CountsThePositionsOfAnImageFromItsPatches) {
-    ModelChoice choice = named("vit-tiny");
+    config::ModelChoice choice = named("vit-tiny");
     choice.image_size = 8;
     choice.patch = 2;
 
-    const ModelConfig model = chosen(choice, images_of(3, 8, 10));
+    const model::ModelConfig model = chosen(choice, images_of(3, 8, 10));
 
     EXPECT_EQ(model.positions, 17U);
     EXPECT_EQ(model.labels, 10U);
@@ -76,61 +77,61 @@ TEST(ModelChoice, CountsThePositionsOfAnImageFromItsPatches) {
 
 TEST(ModelChoice, ReadsAConfigJson) {
     const ScratchFolder folder;
-    ModelConfig small = model_named("llama-tiny");
+    model::ModelConfig small = model::model_named("llama-tiny");
     small.layers = 1;
     small.vocabulary = 257;
     folder.write("config.json", config_json_of(small));
-    ModelChoice choice = named(folder.file("config.json"));
+    config::ModelChoice choice = named(folder.file("config.json"));
     choice.positions = 32;
 
-    const ModelConfig model = chosen(choice);
+    const model::ModelConfig model = chosen(choice);
 
-    EXPECT_EQ(model.family, Family::llama);
+    EXPECT_EQ(model.family, model::Family::llama);
     EXPECT_EQ(model.layers, 1U);
     EXPECT_EQ(model.groups, small.groups);
     EXPECT_EQ(model.positions, 32U);
 }
 
 TEST(ModelChoice, FollowsTheRowsOfTheCorpusWhereTheFamilyHasSeveralTasks) {
-    CorpusInfo labelled = corpus_of(RowKind::labelled_text);
+    data::CorpusInfo labelled = corpus_of(data::RowKind::labelled_text);
     labelled.classes = 3;
 
-    EXPECT_EQ(chosen(named("bert-tiny"), corpus_of(RowKind::text)).task, Task::masked);
-    EXPECT_EQ(chosen(named("bert-tiny"), corpus_of(RowKind::question)).task, Task::span);
+    EXPECT_EQ(chosen(named("bert-tiny"), corpus_of(data::RowKind::text)).task, Task::masked);
+    EXPECT_EQ(chosen(named("bert-tiny"), corpus_of(data::RowKind::question)).task, Task::span);
     EXPECT_EQ(chosen(named("bert-tiny"), labelled).task, Task::classify);
     EXPECT_EQ(chosen(named("bert-tiny"), labelled).labels, 3U);
-    EXPECT_EQ(chosen(named("llama-tiny"), corpus_of(RowKind::question)).task, Task::language);
+    EXPECT_EQ(chosen(named("llama-tiny"), corpus_of(data::RowKind::question)).task, Task::language);
 }
 
 TEST(ModelChoice, LearnsTheTaskThatIsSaid) {
-    EXPECT_EQ(chosen(named("bert-tiny"), corpus_of(RowKind::question), Task::masked).task, Task::masked);
+    EXPECT_EQ(chosen(named("bert-tiny"), corpus_of(data::RowKind::question), Task::masked).task, Task::masked);
 }
 
 TEST(ModelChoice, RefusesATaskThatTheFamilyHasNoHeadFor) {
-    EXPECT_EQ(refusal(named("gpt2-tiny"), corpus_of(RowKind::text), Task::span),
+    EXPECT_EQ(refusal(named("gpt2-tiny"), corpus_of(data::RowKind::text), Task::span),
               "a gpt2 model has no head for the task span; it has heads for: language; choose another --model");
-    EXPECT_EQ(refusal(named("bert-tiny"), corpus_of(RowKind::text), Task::language),
+    EXPECT_EQ(refusal(named("bert-tiny"), corpus_of(data::RowKind::text), Task::language),
               "a bert model has no head for the task language; it has heads for: masked, span, classify; "
               "choose another --model");
 }
 
 TEST(ModelChoice, RefusesTokensBeyondTheVocabulary) {
-    ModelChoice choice;
+    config::ModelChoice choice;
     choice.vocabulary = 100;
 
-    EXPECT_EQ(refusal(choice, corpus_of(RowKind::text)),
+    EXPECT_EQ(refusal(choice, corpus_of(data::RowKind::text)),
               "a.h5 has tokens up to 256 (tokenizer bytes), beyond --vocabulary 100; use --vocabulary 257 or "
               "prepare the corpus again");
 }
 
 TEST(ModelChoice, RefusesTheTokensOfAnotherTokenizer) {
-    EXPECT_EQ(refusal(named("gpt2"), corpus_of(RowKind::text)),
+    EXPECT_EQ(refusal(named("gpt2"), corpus_of(data::RowKind::text)),
               "a.h5 was made with another tokenizer: bytes of 257 tokens, where gpt2 has 50257; prepare it "
               "with the model's tokenizer, or use --vocabulary 257");
 }
 
 TEST(ModelChoice, TakesALargerVocabularyWhereThatIsSaid) {
-    ModelChoice choice = named("gpt2");
+    config::ModelChoice choice = named("gpt2");
     choice.vocabulary = 50257;
     EXPECT_EQ(chosen(choice).vocabulary, 50257U);
 
@@ -145,7 +146,7 @@ TEST(ModelChoice, RefusesImagesOfAnotherSize) {
 }
 
 TEST(ModelChoice, RefusesImagesWithOtherChannels) {
-    ModelChoice choice = named("vit-tiny");
+    config::ModelChoice choice = named("vit-tiny");
     choice.image_size = 28;
 
     EXPECT_EQ(refusal(choice, images_of(1, 28, 10)),
@@ -161,13 +162,13 @@ TEST(ModelChoice, RefusesImagesThatTheModelDoesNotRead) {
 }
 
 TEST(ModelChoice, RefusesTextThatTheModelDoesNotRead) {
-    EXPECT_EQ(refusal(named("vit-tiny"), corpus_of(RowKind::labelled_text)),
+    EXPECT_EQ(refusal(named("vit-tiny"), corpus_of(data::RowKind::labelled_text)),
               "vit-tiny reads images, and the rows of a.h5 are of the kind labelled text; prepare images "
               "(CIFAR-10, MNIST), or choose another --model");
 }
 
 TEST(ModelChoice, RefusesMoreClassesThanLabels) {
-    ModelChoice choice = named("vit-tiny");
+    config::ModelChoice choice = named("vit-tiny");
     choice.labels = 7;
 
     EXPECT_EQ(refusal(choice, images_of(3, 32, 10)), "a.h5 has 10 classes, and the model 7; use --labels 10");
@@ -176,7 +177,7 @@ TEST(ModelChoice, RefusesMoreClassesThanLabels) {
 }
 
 TEST(ModelChoice, RefusesToLearnClassesThatThereAreNot) {
-    EXPECT_EQ(refusal(named("bert-tiny"), corpus_of(RowKind::question), Task::classify),
+    EXPECT_EQ(refusal(named("bert-tiny"), corpus_of(data::RowKind::question), Task::classify),
               "a.h5 has no classes: its rows are of the kind question; prepare texts with --label FIELD, or "
               "choose another --task");
 }
@@ -187,35 +188,35 @@ TEST_F(AStoredModel, IsFoundWhereOneIsNamed) {
 }
 
 TEST_F(AStoredModel, GivesItsSizes) {
-    const StoredModel bert = stored(small_bert());
-    CorpusInfo corpus = corpus_of(RowKind::labelled_text);
+    const checkpoint::StoredModel bert = stored(small_bert());
+    data::CorpusInfo corpus = corpus_of(data::RowKind::labelled_text);
     corpus.classes = 4;
 
-    const ModelConfig model = chosen({}, corpus, {}, &bert);
+    const model::ModelConfig model = chosen({}, corpus, {}, &bert);
 
-    EXPECT_EQ(model.family, Family::bert);
+    EXPECT_EQ(model.family, model::Family::bert);
     EXPECT_EQ(model.width, 4U);
     EXPECT_EQ(model.labels, 5U);  // those of its head, of which the corpus uses four
 }
 
 // A head for another task is a new one: its classes are the corpus's.
 TEST_F(AStoredModel, LearnsAnotherTaskWithTheClassesOfTheCorpus) {
-    ModelConfig masked = small_bert();
+    model::ModelConfig masked = small_bert();
     masked.task = Task::masked;
     masked.labels = 2;
-    const StoredModel bert = stored(masked);
-    CorpusInfo corpus = corpus_of(RowKind::labelled_text);
+    const checkpoint::StoredModel bert = stored(masked);
+    data::CorpusInfo corpus = corpus_of(data::RowKind::labelled_text);
     corpus.classes = 4;
 
-    const ModelConfig model = chosen({}, corpus, {}, &bert);
+    const model::ModelConfig model = chosen({}, corpus, {}, &bert);
 
     EXPECT_EQ(model.task, Task::classify);
     EXPECT_EQ(model.labels, 4U);
 }
 
 TEST_F(AStoredModel, RefusesTheTokensOfAnotherTokenizer) {
-    const StoredModel bert = stored(small_bert());
-    CorpusInfo corpus = corpus_of(RowKind::text);
+    const checkpoint::StoredModel bert = stored(small_bert());
+    data::CorpusInfo corpus = corpus_of(data::RowKind::text);
 
     corpus.vocabulary_size = 260;
     EXPECT_EQ(
@@ -230,9 +231,9 @@ TEST_F(AStoredModel, RefusesTheTokensOfAnotherTokenizer) {
 }
 
 TEST_F(AStoredModel, RefusesAnotherTokenizerOfEquallyManyTokens) {
-    const Tokenizer bytes = Tokenizer::bytes();
-    const StoredModel bert = stored(small_bert(), bytes.to_bytes());
-    CorpusInfo corpus = corpus_of(RowKind::text);
+    const data::Tokenizer bytes = data::Tokenizer::bytes();
+    const checkpoint::StoredModel bert = stored(small_bert(), bytes.to_bytes());
+    data::CorpusInfo corpus = corpus_of(data::RowKind::text);
     corpus.tokenizer_hash = bytes.hash();
     EXPECT_EQ(chosen({}, corpus, {}, &bert).vocabulary, 257U);
 
@@ -244,16 +245,16 @@ TEST_F(AStoredModel, RefusesAnotherTokenizerOfEquallyManyTokens) {
 
 // Hugging Face's BERT cuts words in a way that is not read here.
 TEST_F(AStoredModel, IsTakenWhereItsTokenizerIsOfAnUnknownKind) {
-    const StoredModel bert = stored(small_bert(), R"({"model": {"type": "WordPiece"}})");
+    const checkpoint::StoredModel bert = stored(small_bert(), R"({"model": {"type": "WordPiece"}})");
 
-    EXPECT_EQ(chosen({}, corpus_of(RowKind::text), {}, &bert).vocabulary, 257U);
+    EXPECT_EQ(chosen({}, corpus_of(data::RowKind::text), {}, &bert).vocabulary, 257U);
 }
 
 TEST_F(AStoredModel, GivesWayToAModelThatIsNamed) {
-    const StoredModel bert = stored(small_bert());
+    const checkpoint::StoredModel bert = stored(small_bert());
 
-    EXPECT_EQ(chosen(named("bert-tiny"), corpus_of(RowKind::text), {}, &bert).width, 128U);
+    EXPECT_EQ(chosen(named("bert-tiny"), corpus_of(data::RowKind::text), {}, &bert).width, 128U);
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -8,7 +8,7 @@
 #include "trireme/setup/stage_costs.hpp"
 #include "unit/setup/small_plans.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 using validation::grid;
@@ -20,17 +20,18 @@ using validation::small_gpt2;
 using validation::unlike_layout;
 using validation::write_text;
 
-std::string refusal(const RunConfig& config, int ranks, const ModelConfig& model = small_gpt2()) {
+std::string refusal(const config::RunConfig& config, int ranks,
+                    const model::ModelConfig& model = small_gpt2()) {
     return message_of<ConfigError>([&] { plan_run(config, model, ranks); });
 }
 
 TEST(LayerFacts, CountHalvesOfBlocksAndWhatPeopleCount) {
-    const std::vector<LayerFacts> facts = layer_facts(small_gpt2());
+    const std::vector<layout::LayerFacts> facts = layer_facts(small_gpt2());
 
     ASSERT_EQ(facts.size(), 7U);
     std::vector<std::size_t> items;
     std::size_t parameters = 0;
-    for (const LayerFacts& layer : facts) {
+    for (const layout::LayerFacts& layer : facts) {
         items.push_back(layer.item);
         parameters += layer.parameters;
     }
@@ -57,10 +58,10 @@ TEST(RanksFor, AreNotMoreThanAnyoneHas) {
 }
 
 TEST(PlanRun, UsesTheRanksThatTheGridLeavesForReplicas) {
-    RunConfig config = grid(2, 0, 1);
+    config::RunConfig config = grid(2, 0, 1);
     config.schedule.microbatches = 3;
 
-    const Plan plan = plan_run(config, small_gpt2(), 6);
+    const plan::Plan plan = plan_run(config, small_gpt2(), 6);
 
     EXPECT_EQ(plan.layout.stages[0].replicas.size(), 3U);
     EXPECT_EQ(plan.micro_batches(), 9);  // three for each replica
@@ -68,27 +69,27 @@ TEST(PlanRun, UsesTheRanksThatTheGridLeavesForReplicas) {
 
 TEST(PlanRun, CountsTheMicroBatchesOfALayoutFileInAll) {
     const ScratchFolder folder;
-    RunConfig config = layout_file(folder, unlike_layout);
+    config::RunConfig config = layout_file(folder, unlike_layout);
     config.schedule.microbatches = 3;
 
-    const Plan plan = plan_run(config, small_gpt2(), 5);
+    const plan::Plan plan = plan_run(config, small_gpt2(), 5);
 
     EXPECT_EQ(plan.micro_batches(), 3);
     EXPECT_EQ(plan.team_of(4), -1);
 }
 
 TEST(PlanRun, MakesScheduleAutoFromTheCosts) {
-    RunConfig config = grid(2, 1, 1);
+    config::RunConfig config = grid(2, 1, 1);
     config.schedule.schedule = "auto";
     config.schedule.microbatches = 4;
-    const Plan equal = plan_run(config, small_gpt2(), 2);
+    const plan::Plan equal = plan_run(config, small_gpt2(), 2);
 
     config.costs.stages = {{.send = 3}};
-    const Plan slow = plan_run(config, small_gpt2(), 2);
+    const plan::Plan slow = plan_run(config, small_gpt2(), 2);
 
     EXPECT_EQ(equal.schedule, "auto");
     EXPECT_NE(hash_of(equal), hash_of(slow));
-    const auto seconds = [&](const Plan& plan) {
+    const auto seconds = [&](const plan::Plan& plan) {
         return predict_step(plan.training.phases(), plan.training.shape, costs_of(config, small_gpt2(), plan))
             .seconds;
     };
@@ -96,9 +97,9 @@ TEST(PlanRun, MakesScheduleAutoFromTheCosts) {
 }
 
 TEST(PlanRun, LeavesFixedSchedulesAsTheyAreWhateverStagesCost) {
-    RunConfig config = grid(2, 1, 1);
+    config::RunConfig config = grid(2, 1, 1);
     config.schedule.microbatches = 4;
-    const Plan equal = plan_run(config, small_gpt2(), 2);
+    const plan::Plan equal = plan_run(config, small_gpt2(), 2);
 
     config.costs.stages = {{.forward = 1}, {.forward = 3, .send = 5}};
 
@@ -106,7 +107,7 @@ TEST(PlanRun, LeavesFixedSchedulesAsTheyAreWhateverStagesCost) {
 }
 
 TEST(PlanRun, RefusesCostsOfAnotherNumberOfStages) {
-    RunConfig config = grid(2, 1, 1);
+    config::RunConfig config = grid(2, 1, 1);
     config.costs.stages = {{}, {}, {}};
 
     EXPECT_EQ(
@@ -115,7 +116,7 @@ TEST(PlanRun, RefusesCostsOfAnotherNumberOfStages) {
 }
 
 TEST(PlanRun, NamesScheduleAutoAmongThoseThatThereAre) {
-    RunConfig config = grid(2, 1, 1);
+    config::RunConfig config = grid(2, 1, 1);
     config.schedule.schedule = "autos";
 
     EXPECT_TRUE(says(refusal(config, 2), "; did you mean auto?"));
@@ -144,7 +145,7 @@ TEST(PlanRun, RefusesMoreTensorRanksThanHeads) {
         refusal(grid(1, 1, 9), 9),
         "8 heads cannot be shared by 9 ranks; each needs at least one: use --tensor 8 or less, or replicas "
         "of at most 8 ranks");
-    const ModelConfig llama = validation::sharable(Family::llama, Task::language);
+    const model::ModelConfig llama = validation::sharable(model::Family::llama, Task::language);
     EXPECT_EQ(
         refusal(grid(1, 1, 5), 5, llama),
         "4 groups of heads cannot be shared by 5 ranks; each needs at least one: use --tensor 4 or less, or "
@@ -153,10 +154,11 @@ TEST(PlanRun, RefusesMoreTensorRanksThanHeads) {
 
 TEST(PlanRun, RefusesAGridBesideALayoutFile) {
     const ScratchFolder folder;
-    for (const auto& change : std::vector<void (*)(RunConfig&)>{
-             [](RunConfig& c) { c.layout.pipe = 2; }, [](RunConfig& c) { c.layout.data = 1; },
-             [](RunConfig& c) { c.layout.tensor = 2; }, [](RunConfig& c) { c.schedule.chunks = 2; }}) {
-        RunConfig config = layout_file(folder, unlike_layout);
+    for (const auto& change : std::vector<void (*)(config::RunConfig&)>{
+             [](config::RunConfig& c) { c.layout.pipe = 2; }, [](config::RunConfig& c) { c.layout.data = 1; },
+             [](config::RunConfig& c) { c.layout.tensor = 2; },
+             [](config::RunConfig& c) { c.schedule.chunks = 2; }}) {
+        config::RunConfig config = layout_file(folder, unlike_layout);
         change(config);
 
         EXPECT_EQ(refusal(config, 5), cat("--layout ", config.layout.layout,
@@ -167,8 +169,8 @@ TEST(PlanRun, RefusesAGridBesideALayoutFile) {
 
 TEST(PlanRun, RefusesALayoutOfAnotherModel) {
     const ScratchFolder folder;
-    const RunConfig config = layout_file(folder, unlike_layout);
-    ModelConfig larger = small_gpt2();
+    const config::RunConfig config = layout_file(folder, unlike_layout);
+    model::ModelConfig larger = small_gpt2();
     larger.layers = 3;
 
     EXPECT_EQ(
@@ -179,7 +181,7 @@ TEST(PlanRun, RefusesALayoutOfAnotherModel) {
 }
 
 TEST(PlanRun, NamesTheNearestSchedule) {
-    RunConfig config = grid(2, 1, 1);
+    config::RunConfig config = grid(2, 1, 1);
     config.schedule.schedule = "interleved";
 
     const std::string message = refusal(config, 2);
@@ -189,9 +191,9 @@ TEST(PlanRun, NamesTheNearestSchedule) {
 }
 
 TEST(PlanRun, RefusesFilesThatCannotBeRead) {
-    RunConfig layout;
+    config::RunConfig layout;
     layout.layout.layout = "no/such.json";
-    RunConfig schedule = grid(2, 1, 1);
+    config::RunConfig schedule = grid(2, 1, 1);
     schedule.schedule.schedule = "no/such.csv";
 
     EXPECT_EQ(refusal(layout, 2),
@@ -203,7 +205,7 @@ TEST(PlanRun, RefusesFilesThatCannotBeRead) {
 }
 
 TEST(PlanRun, RefusesATiedTableWhoseTwoStagesWouldBeUpdatedAlone) {
-    RunConfig config = grid(2, 1, 1);
+    config::RunConfig config = grid(2, 1, 1);
     config.schedule.schedule = "pipedream";
 
     EXPECT_EQ(
@@ -214,7 +216,7 @@ TEST(PlanRun, RefusesATiedTableWhoseTwoStagesWouldBeUpdatedAlone) {
 }
 
 TEST(PlanRun, RefusesFewerMicroBatchesThanWeightsOfOneUpdateAgoNeed) {
-    RunConfig config = grid(4, 2, 1);
+    config::RunConfig config = grid(4, 2, 1);
     config.schedule = {.schedule = "pipedream-2bw", .microbatches = 2};
 
     EXPECT_EQ(
@@ -228,7 +230,7 @@ TEST(PlanRun, RefusesFewerMicroBatchesThanWeightsOfOneUpdateAgoNeed) {
 
 TEST(PlanRun, NamesMicroBatchesThatAreEnoughForReplicasThatTakeTurns) {
     const ScratchFolder folder;
-    RunConfig config = layout_file(folder, R"({"layers": 7, "stages": [
+    config::RunConfig config = layout_file(folder, R"({"layers": 7, "stages": [
         {"layers": [0, 2], "replicas": [{"ranks": [0]}]},
         {"layers": [2, 4], "replicas": [{"ranks": [1]}, {"ranks": [2]}]},
         {"layers": [4, 7], "replicas": [{"ranks": [3]}]}]})");
@@ -242,14 +244,15 @@ TEST(PlanRun, NamesMicroBatchesThatAreEnoughForReplicasThatTakeTurns) {
 }
 
 TEST(PlanRun, TakesOneWayToRecomputeForAllStagesOrOneForEach) {
-    RunConfig config = grid(3, 1, 1);
-    config.layout.recompute = {Recompute::full};
-    EXPECT_EQ(plan_run(config, small_gpt2(), 3).recompute, std::vector<Recompute>(3, Recompute::full));
+    config::RunConfig config = grid(3, 1, 1);
+    config.layout.recompute = {plan::Recompute::full};
+    EXPECT_EQ(plan_run(config, small_gpt2(), 3).recompute,
+              std::vector<plan::Recompute>(3, plan::Recompute::full));
 
-    config.layout.recompute = {Recompute::none, Recompute::selective, Recompute::full};
+    config.layout.recompute = {plan::Recompute::none, plan::Recompute::selective, plan::Recompute::full};
     EXPECT_EQ(plan_run(config, small_gpt2(), 3).recompute, config.layout.recompute);
 
-    config.layout.recompute = {Recompute::none, Recompute::full};
+    config.layout.recompute = {plan::Recompute::none, plan::Recompute::full};
     EXPECT_EQ(
         refusal(config, 3),
         "--recompute names 2 ways, but the layout has 3 stages; name one for all stages, or one for each");
@@ -257,10 +260,10 @@ TEST(PlanRun, TakesOneWayToRecomputeForAllStagesOrOneForEach) {
 
 TEST(PlanRun, RunsTheProgramsOfAFile) {
     const ScratchFolder folder;
-    RunConfig config = grid(2, 1, 1);
+    config::RunConfig config = grid(2, 1, 1);
     config.schedule.schedule = write_text(folder, "halves.csv", "0F0,0I0,0W0\n1F0,1I0,1W0\n");
 
-    const Plan plan = plan_run(config, small_gpt2(), 2);
+    const plan::Plan plan = plan_run(config, small_gpt2(), 2);
 
     EXPECT_EQ(plan.schedule, config.schedule.schedule);
     EXPECT_EQ(text_of(plan.training.programs[0]), "0RECV_B0 0F0 0SEND_F0 0I0 0W0 REDUCE0 STEP0");
@@ -273,12 +276,12 @@ constexpr const char* v_layout = R"({"layers": 7, "stages": [
 
 TEST(PlanRun, PlacesTheStagesOfZbVInAV) {
     const ScratchFolder folder;
-    RunConfig config = grid(2, 1, 1);
+    config::RunConfig config = grid(2, 1, 1);
     config.schedule.schedule = "zb-v";
-    RunConfig file = layout_file(folder, v_layout);
+    config::RunConfig file = layout_file(folder, v_layout);
     file.schedule.schedule = "zb-v";
 
-    const Plan plan = plan_run(config, small_gpt2(), 2);
+    const plan::Plan plan = plan_run(config, small_gpt2(), 2);
     config.schedule.chunks = 2;
 
     EXPECT_EQ(plan.teams[0].stages, (std::vector{0, 3}));
@@ -287,7 +290,7 @@ TEST(PlanRun, PlacesTheStagesOfZbVInAV) {
 }
 
 TEST(PlanRun, RefusesAnotherNumberOfChunksForZbV) {
-    RunConfig config = grid(2, 1, 1);
+    config::RunConfig config = grid(2, 1, 1);
     config.schedule.schedule = "zb-v";
     config.schedule.chunks = 3;
 
@@ -299,25 +302,25 @@ TEST(PlanRun, RefusesAnotherNumberOfChunksForZbV) {
 
 TEST(PlanRun, RefusesHalvesOfAPassThatIsDoneAgainInFull) {
     const ScratchFolder folder;
-    RunConfig config = grid(2, 1, 1);
+    config::RunConfig config = grid(2, 1, 1);
     config.schedule.schedule = write_text(folder, "halves.csv", "0F0,0B0\n1F0,1I0,1W0\n");
-    config.layout.recompute = {Recompute::full, Recompute::full};
+    config.layout.recompute = {plan::Recompute::full, plan::Recompute::full};
 
     EXPECT_EQ(refusal(config, 2),
               cat(config.schedule.schedule,
                   " has 1I0, half a backward pass, and stage 1 computes its activations again in full; use "
                   "--recompute selective or none for it"));
-    config.layout.recompute = {Recompute::full, Recompute::selective};
+    config.layout.recompute = {plan::Recompute::full, plan::Recompute::selective};
     EXPECT_NO_THROW(plan_run(config, small_gpt2(), 2));
 }
 
 TEST(PlanRun, DoesTheFirstStageAgainInFullWhereItsBackwardPassesAreWhole) {
-    RunConfig config = grid(2, 1, 1);
+    config::RunConfig config = grid(2, 1, 1);
     for (const char* schedule : {"zb-h1", "zb-h2"}) {
         config.schedule.schedule = schedule;
-        config.layout.recompute = {Recompute::full, Recompute::none};
+        config.layout.recompute = {plan::Recompute::full, plan::Recompute::none};
         EXPECT_NO_THROW(plan_run(config, small_gpt2(), 2));
-        config.layout.recompute = {Recompute::none, Recompute::full};
+        config.layout.recompute = {plan::Recompute::none, plan::Recompute::full};
         EXPECT_TRUE(says(refusal(config, 2), cat(schedule, " has 1I0, half a backward pass")));
     }
 }
@@ -325,7 +328,7 @@ TEST(PlanRun, DoesTheFirstStageAgainInFullWhereItsBackwardPassesAreWhole) {
 // One team holds both stages, and has one part of the table that both use.
 TEST(PlanRun, RefusesATiedTableThatARankWouldHaveTwoPartsOf) {
     const ScratchFolder folder;
-    RunConfig config = layout_file(folder, R"({"layers": 7, "stages": [
+    config::RunConfig config = layout_file(folder, R"({"layers": 7, "stages": [
         {"layers": [0, 3], "replicas": [{"ranks": [0, 1], "shares": [5, 3]}]},
         {"layers": [3, 7], "replicas": [{"ranks": [0, 1]}]}]})");
     config.schedule.schedule = "looped-bfs";
@@ -338,4 +341,4 @@ TEST(PlanRun, RefusesATiedTableThatARankWouldHaveTwoPartsOf) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -7,14 +7,14 @@
 #include "trireme/base/error.hpp"
 #include "unit/plan/small_profile.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 using validation::message_of;
 using validation::slower;
 using validation::small_profile;
 
-using Files = std::vector<ProfileFile>;
+using Files = std::vector<config::ProfileFile>;
 
 std::string refusal_of_ranks(const Files& files, int ranks) {
     return message_of<ConfigError>([&] { check_profile_ranks(files, ranks); });
@@ -23,25 +23,25 @@ std::string refusal_of_ranks(const Files& files, int ranks) {
 TEST(ProfileRanks, MayBeLeftToOneFile) {
     check_profile_ranks({}, 4);
     check_profile_ranks({{"a.json"}}, 4);
-    check_profile_ranks({{"a.json"}, {"b.json", RankSpan{2, 3}}}, 4);
-    check_profile_ranks({{"a.json", RankSpan{0, 1}}, {"b.json", RankSpan{2, 3}}}, 4);
+    check_profile_ranks({{"a.json"}, {"b.json", config::RankSpan{2, 3}}}, 4);
+    check_profile_ranks({{"a.json", config::RankSpan{0, 1}}, {"b.json", config::RankSpan{2, 3}}}, 4);
 }
 
 TEST(ProfileRanks, AreThoseOfTheJob) {
-    EXPECT_EQ(refusal_of_ranks({{"a.json", RankSpan{0, 3}}, {"b.json", RankSpan{4, 7}}}, 4),
+    EXPECT_EQ(refusal_of_ranks({{"a.json", config::RankSpan{0, 3}}, {"b.json", config::RankSpan{4, 7}}}, 4),
               "--profile 4-7=b.json names rank 7, and the job has 4 ranks; name ranks from 0 to 3");
     EXPECT_EQ(
-        refusal_of_ranks({{"a.json", RankSpan{0, 2'000'000'000}}}, 1),
+        refusal_of_ranks({{"a.json", config::RankSpan{0, 2'000'000'000}}}, 1),
         "--profile 0-2000000000=a.json names rank 2000000000, and the job has 1 rank; name ranks from 0 to 0");
 }
 
 TEST(ProfileRanks, AreNamedOnce) {
-    EXPECT_EQ(refusal_of_ranks({{"a.json", RankSpan{0, 2}}, {"b.json", RankSpan{2, 3}}}, 4),
+    EXPECT_EQ(refusal_of_ranks({{"a.json", config::RankSpan{0, 2}}, {"b.json", config::RankSpan{2, 3}}}, 4),
               "--profile names rank 2 twice: 0-2=a.json and 2-3=b.json; keep one of them");
 }
 
 TEST(ProfileRanks, AreAllNamed) {
-    EXPECT_EQ(refusal_of_ranks({{"a.json", RankSpan{0, 1}}, {"b.json", RankSpan{5, 5}}}, 7),
+    EXPECT_EQ(refusal_of_ranks({{"a.json", config::RankSpan{0, 1}}, {"b.json", config::RankSpan{5, 5}}}, 7),
               "--profile names no file for ranks 2-4,6; add 2-4=FILE, or a file without ranks, for all others");
 }
 
@@ -58,22 +58,26 @@ protected:
     }
 
     validation::ScratchFolder folder_;
-    const std::string fast_ = folder_.write("fast.json", json_of(small_profile(1)));
-    const std::string slow_ = folder_.write("slow.json", json_of(slower(small_profile(1), 2)));
+    const std::string fast_ = folder_.write("fast.json", plan::json_of(small_profile(1)));
+    const std::string slow_ = folder_.write("slow.json", plan::json_of(slower(small_profile(1), 2)));
 };
 
 TEST_F(ProfilesOfDevices, AreThoseOfTheirNames) {
     const Files files = files_for_devices({{slow_}, {fast_}}, {"abacus", "abacus", "slide rule", "abacus"});
 
-    EXPECT_EQ(files, (Files{{fast_, RankSpan{0, 1}}, {slow_, RankSpan{2, 2}}, {fast_, RankSpan{3, 3}}}));
+    EXPECT_EQ(files, (Files{{fast_, config::RankSpan{0, 1}},
+                            {slow_, config::RankSpan{2, 2}},
+                            {fast_, config::RankSpan{3, 3}}}));
     check_profile_ranks(files, 4);
 }
 
 TEST_F(ProfilesOfDevices, AreThoseOfTheirRanksFirst) {
-    const Files files = files_for_devices({{slow_}, {fast_}, {"other.json", RankSpan{1, 2}}},
+    const Files files = files_for_devices({{slow_}, {fast_}, {"other.json", config::RankSpan{1, 2}}},
                                           {"abacus", "slide rule", "pencil", "slide rule"});
 
-    EXPECT_EQ(files, (Files{{fast_, RankSpan{0, 0}}, {"other.json", RankSpan{1, 2}}, {slow_, RankSpan{3, 3}}}));
+    EXPECT_EQ(files, (Files{{fast_, config::RankSpan{0, 0}},
+                            {"other.json", config::RankSpan{1, 2}},
+                            {slow_, config::RankSpan{3, 3}}}));
 }
 
 TEST_F(ProfilesOfDevices, HaveToBeThereForAll) {
@@ -85,13 +89,13 @@ TEST_F(ProfilesOfDevices, HaveToBeThereForAll) {
         refusal({{slow_}, {fast_}}, {"pencil", "pencil", "abacus", "pencil"}),
         "--profile names no file for the device of ranks 0,1,3, 'pencil' (those given are for 'abacus' and "
         "'slide rule'); add one that was measured there, or 0-1=FILE");
-    EXPECT_TRUE(validation::says(
-        refusal({{slow_}, {fast_}, {"other.json", RankSpan{1, 1}}}, {"pencil", "pencil", "abacus", "pencil"}),
-        "for the device of ranks 0,3, 'pencil'"));
+    EXPECT_TRUE(validation::says(refusal({{slow_}, {fast_}, {"other.json", config::RankSpan{1, 1}}},
+                                         {"pencil", "pencil", "abacus", "pencil"}),
+                                 "for the device of ranks 0,3, 'pencil'"));
 }
 
 TEST_F(ProfilesOfDevices, AreNotTwoForOne) {
-    const std::string again = folder_.write("again.json", json_of(small_profile(1)));
+    const std::string again = folder_.write("again.json", plan::json_of(small_profile(1)));
 
     EXPECT_EQ(
         refusal({{fast_}, {again}}, {"abacus"}),
@@ -102,9 +106,9 @@ TEST_F(ProfilesOfDevices, AreNotTwoForOne) {
 TEST_F(ProfilesOfDevices, CanBeRead) {
     EXPECT_EQ(refusal({{fast_}, {"none.json"}}, {"abacus"}),
               "--profile none.json cannot be read: No such file or directory; check its name");
-    EXPECT_EQ(refusal({{fast_}, {slow_}, {"a.json", RankSpan{1, 1}}}, {"abacus"}),
+    EXPECT_EQ(refusal({{fast_}, {slow_}, {"a.json", config::RankSpan{1, 1}}}, {"abacus"}),
               "--profile 1=a.json names rank 1, and the job has 1 rank; name ranks from 0 to 0");
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::setup

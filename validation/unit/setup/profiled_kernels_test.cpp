@@ -7,7 +7,7 @@
 #include "trireme/base/error.hpp"
 #include "unit/plan/small_profile.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 using validation::message_of;
@@ -16,16 +16,16 @@ using validation::ScratchFolder;
 
 class ProfiledKernelsTest : public ::testing::Test {
 protected:
-    RunConfig config_for(const Profile& profile) const {
+    config::RunConfig config_for(const plan::Profile& profile) const {
         folder_.write("profile.json", json_of(profile));
-        RunConfig config;
+        config::RunConfig config;
         config.costs.profiles = {{folder_.file("profile.json")}};
         config.costs.cluster = "cluster.json";
         return config;
     }
 
-    static Profile measured() {
-        Profile profile = validation::small_profile(1);
+    static plan::Profile measured() {
+        plan::Profile profile = validation::small_profile(1);
         profile.kernels = {{.kernel = "fill", .call = {.bytes = 100}, .calls = 1, .seconds = 4},
                            {.kernel = "fill", .call = {.bytes = 300}, .calls = 1, .seconds = 8}};
         return profile;
@@ -49,9 +49,9 @@ TEST_F(ProfiledKernelsTest, TakeWhatTheProfileSays) {
 }
 
 TEST_F(ProfiledKernelsTest, TakeOnEachDeviceWhatWasMeasuredThere) {
-    RunConfig config = config_for(measured());
-    folder_.write("slow.json", json_of(validation::slower(measured(), 3)));
-    config.costs.profiles.push_back({folder_.file("slow.json"), RankSpan{2, 3}});
+    config::RunConfig config = config_for(measured());
+    folder_.write("slow.json", plan::json_of(validation::slower(measured(), 3)));
+    config.costs.profiles.push_back({folder_.file("slow.json"), config::RankSpan{2, 3}});
 
     const RankKernels kernels = profiled_kernels(config, 5);
 
@@ -64,9 +64,9 @@ TEST_F(ProfiledKernelsTest, TakeOnEachDeviceWhatWasMeasuredThere) {
 }
 
 TEST_F(ProfiledKernelsTest, AreNoneOnDevicesWhereNoneWereMeasured) {
-    RunConfig config = config_for(measured());
-    folder_.write("none.json", json_of(validation::small_profile(1)));
-    config.costs.profiles.push_back({folder_.file("none.json"), RankSpan{1, 1}});
+    config::RunConfig config = config_for(measured());
+    folder_.write("none.json", plan::json_of(validation::small_profile(1)));
+    config.costs.profiles.push_back({folder_.file("none.json"), config::RankSpan{1, 1}});
 
     const RankKernels kernels = profiled_kernels(config, 2);
 
@@ -82,19 +82,19 @@ TEST_F(ProfiledKernelsTest, AreNoneWhereNoneWereMeasured) {
 }
 
 TEST_F(ProfiledKernelsTest, AreForSimulatedRunsAlone) {
-    RunConfig config = config_for(measured());
+    config::RunConfig config = config_for(measured());
     config.costs.cluster.clear();
 
     EXPECT_EQ(profiled_kernels(config, 1).of(0), nullptr);
 }
 
 TEST_F(ProfiledKernelsTest, AreRefusedWithOtherNumbers) {
-    RunConfig config = config_for(measured());
-    config.precision.dtype = Precision::f64;
+    config::RunConfig config = config_for(measured());
+    config.precision.dtype = config::Precision::f64;
 
     EXPECT_TRUE(says(message_of<ConfigError>([&] { profiled_kernels(config, 1); }),
                      "was measured in f32, and this run computes in f64"));
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -9,7 +9,7 @@
 #include "trireme/setup/plan_memory.hpp"
 #include "unit/setup/small_plans.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 using validation::grid;
@@ -20,8 +20,8 @@ using validation::unlike_layout;
 
 using Classes = std::vector<std::vector<int>>;
 
-const std::vector<Segment> ten_rows{{.begin = 0, .length = 10, .sample = 0}};
-const std::vector<BatchShape> batch_of_ten_rows{{.segments = ten_rows, .rows = 10}};
+const std::vector<kernels::Segment> ten_rows{{.begin = 0, .length = 10, .sample = 0}};
+const std::vector<stage::BatchShape> batch_of_ten_rows{{.segments = ten_rows, .rows = 10}};
 
 // Two replicas that are cut alike, one that is cut in another way, and two that take more turns than the
 // others.
@@ -37,14 +37,14 @@ constexpr const char* tied_ends = R"({"layers": 7, "stages": [
     {"layers": [2, 5], "replicas": [{"ranks": [4]}, {"ranks": [5]}, {"ranks": [6]}]},
     {"layers": [5, 7], "replicas": [{"ranks": [0, 1], "shares": [5, 3]}, {"ranks": [2, 3], "shares": [3, 5]}]}]})";
 
-Classes classes_of(const Plan& plan) {
+Classes classes_of(const plan::Plan& plan) {
     Classes classes;
     for (const RankClass& each : rank_classes(plan)) classes.push_back(each.ranks);
     return classes;
 }
 
 TEST(RankClasses, HaveEqualReplicasInCommon) {
-    const Plan plan = plan_run(grid(2, 3, 2), small_gpt2(), 12);
+    const plan::Plan plan = plan_run(grid(2, 3, 2), small_gpt2(), 12);
 
     EXPECT_EQ(classes_of(plan), (Classes{{0, 2, 4}, {1, 3, 5}, {6, 8, 10}, {7, 9, 11}}));
 }
@@ -55,7 +55,7 @@ TEST(RankClasses, DoNotGrowWithTheNumberOfReplicas) {
 
 TEST(RankClasses, KeepApartOtherSharesOtherTurnsAndIdleRanks) {
     const ScratchFolder folder;
-    RunConfig config = layout_file(folder, mixed_layout);
+    config::RunConfig config = layout_file(folder, mixed_layout);
     config.schedule.microbatches = 12;
 
     const Classes mixed = classes_of(plan_run(config, small_gpt2(), 10));
@@ -71,7 +71,7 @@ TEST(RankClasses, KeepApartOtherSharesOtherTurnsAndIdleRanks) {
 }
 
 TEST(RankClasses, KeepApartTeamsWhoseProductsAreMigrated) {
-    Plan plan = plan_run(grid(1, 3, 2), small_gpt2(), 6);
+    plan::Plan plan = plan_run(grid(1, 3, 2), small_gpt2(), 6);
     plan.migrations = {{.from = 2, .to = 3, .parts = {0.5, 0.5, 0.5, 0.5}}};
 
     EXPECT_EQ(classes_of(plan), (Classes{{0, 4}, {1, 5}, {2}, {3}}));
@@ -80,14 +80,14 @@ TEST(RankClasses, KeepApartTeamsWhoseProductsAreMigrated) {
 // Returns the bytes of one rank by building its stages, exchange and optimizer.
 class Walk {
 public:
-    Walk(const SizedPlan& sized, const OptimizerConfig& optimizer, const GradientPlan& gradients)
+    Walk(const SizedPlan& sized, const optim::OptimizerConfig& optimizer, const stage::GradientPlan& gradients)
         : sized_(sized), optimizer_(optimizer), gradients_(gradients) {}
 
     RankMemory of(int rank) const {
-        const LocalWork work = work_of(sized_, rank);
+        const stage::LocalWork work = work_of(sized_, rank);
         if (work.team < 0) return {};
-        const LocalStages stages(work, nullptr, false, Place::ghost);
-        const LocalParameters& held = stages.parameters();
+        const stage::LocalStages stages(work, nullptr, false, device::Place::ghost);
+        const stage::LocalParameters& held = stages.parameters();
         const InFlight most = in_flight(sized_, work);
         RankMemory memory{
             .parameters = held.value_bytes(),
@@ -101,46 +101,49 @@ public:
     }
 
 private:
-    DataGroups groups_of(int rank) const {
-        DataGroups groups;
-        for (const Bucket& bucket : gradients_.buckets) {
+    stage::DataGroups groups_of(int rank) const {
+        stage::DataGroups groups;
+        for (const layout::Bucket& bucket : gradients_.buckets) {
             const auto at = std::ranges::find(bucket.holders, rank);
             if (at == bucket.holders.end()) continue;
-            groups.emplace(bucket.holders, ghost_group("data", static_cast<int>(at - bucket.holders.begin()),
-                                                       static_cast<int>(bucket.holders.size())));
+            groups.emplace(bucket.holders,
+                           comm::ghost_group("data", static_cast<int>(at - bucket.holders.begin()),
+                                             static_cast<int>(bucket.holders.size())));
         }
         return groups;
     }
 
-    void add_exchange(int rank, const LocalParameters& held, RankMemory& memory) const {
-        const DataGroups groups = groups_of(rank);
-        const GradientExchange exchange(gradients_, rank, held.specs(), held.values(), held.gradients(), groups,
-                                        Place::ghost);
-        memory.optimizer = Optimizer(optimizer_, held.specs(), updated_shards(sized_, exchange, held.specs()),
-                                     sized_.dtype, Place::ghost, sized_.plan.training.shape.validates)
-                               .bytes();
+    void add_exchange(int rank, const stage::LocalParameters& held, RankMemory& memory) const {
+        const stage::DataGroups groups = groups_of(rank);
+        const stage::GradientExchange exchange(gradients_, rank, held.specs(), held.values(), held.gradients(),
+                                               groups, device::Place::ghost);
+        memory.optimizer =
+            optim::Optimizer(optimizer_, held.specs(), updated_shards(sized_, exchange, held.specs()),
+                             sized_.dtype, device::Place::ghost, sized_.plan.training.shape.validates)
+                .bytes();
         memory.messages += held.copies().gradients * exchange.bytes();
-        Stream stream{.backend = GhostStream{}};
-        Arena norm("norm", 0, Place::ghost);
+        device::Stream stream{.backend = device::GhostStream{}};
+        device::Arena norm("norm", 0, device::Place::ghost);
         sum_of_squares(stream, held.gradients(), exchange.own_shards(), norm);
         memory.workspace += norm.peak();
         std::size_t owned = 0;
-        const HeldState state =
+        const layout::HeldState state =
             held_state(gradients_.tensors, gradients_.pieces, gradients_.buckets, true, rank);
-        for (const TensorBox& box : state.owned) owned += box.box.size();
+        for (const layout::TensorBox& box : state.owned) owned += box.box.size();
         memory.copy = owned * bytes_of(wide_of(sized_.dtype)) * (1 + moments_of(optimizer_));
     }
 
     const SizedPlan& sized_;
-    const OptimizerConfig& optimizer_;
-    const GradientPlan& gradients_;
+    const optim::OptimizerConfig& optimizer_;
+    const stage::GradientPlan& gradients_;
 };
 
-void expect_equal_to_walks(const RunConfig& config, const ModelConfig& model, int ranks, const char* name,
-                           DType dtype = DType::f32, const BucketRules& rules = {}) {
-    const Plan plan = plan_run(config, model, ranks);
+void expect_equal_to_walks(const config::RunConfig& config, const model::ModelConfig& model, int ranks,
+                           const char* name, device::DType dtype = device::DType::f32,
+                           const layout::BucketRules& rules = {}) {
+    const plan::Plan plan = plan_run(config, model, ranks);
     const SizedPlan sized(model, plan, dtype, batch_of_ten_rows);
-    const GradientPlan gradients = gradient_plan(sized, rules);
+    const stage::GradientPlan gradients = gradient_plan(sized, rules);
     const Walk walk(sized, config.optimizer, gradients);
 
     const std::vector<RankMemory> all = memory_of_ranks(sized, &config.optimizer, gradients, ranks, true);
@@ -166,7 +169,7 @@ TEST(RankClasses, OfUnlikeReplicasNeedWhatAWalkForEachRankSays) {
     const ScratchFolder folder;
     for (const char* const layout : {mixed_layout, tied_ends, unlike_layout}) {
         for (const bool shards : {true, false}) {
-            RunConfig config = layout_file(folder, layout);
+            config::RunConfig config = layout_file(folder, layout);
             config.schedule.microbatches = 12;
             config.schedule.schedule = layout == tied_ends ? "auto" : "1f1b";
             config.layout.shard_optimizer = shards;
@@ -179,27 +182,27 @@ TEST(RankClasses, OfUnlikeReplicasNeedWhatAWalkForEachRankSays) {
 // Few elements travel together, so that ranks own shards of many buckets, of unlike sizes.
 TEST(RankClasses, OfManySmallBucketsNeedWhatAWalkForEachRankSays) {
     const ScratchFolder folder;
-    const BucketRules small{.large = 64, .largest = 96};
-    RunConfig config = grid(2, 5, 3);
-    config.layout.recompute = {Recompute::full, Recompute::none};
+    const layout::BucketRules small{.large = 64, .largest = 96};
+    config::RunConfig config = grid(2, 5, 3);
+    config.layout.recompute = {plan::Recompute::full, plan::Recompute::none};
     config.schedule.microbatches = 3;
-    expect_equal_to_walks(config, small_gpt2(), 30, "grid", DType::f32, small);
-    expect_equal_to_walks(config, small_gpt2(false), 30, "untied", DType::f64, small);
-    RunConfig mixed = layout_file(folder, mixed_layout);
+    expect_equal_to_walks(config, small_gpt2(), 30, "grid", device::DType::f32, small);
+    expect_equal_to_walks(config, small_gpt2(false), 30, "untied", device::DType::f64, small);
+    config::RunConfig mixed = layout_file(folder, mixed_layout);
     mixed.schedule.microbatches = 12;
-    expect_equal_to_walks(mixed, small_gpt2(), 10, "mixed", DType::f32, small);
+    expect_equal_to_walks(mixed, small_gpt2(), 10, "mixed", device::DType::f32, small);
 }
 
 TEST(RankClasses, OfSchedulesWithSeveralStagesNeedWhatAWalkForEachRankSays) {
     for (const char* const schedule : {"interleaved", "zb-v", "zb-h1", "pipedream-2bw", "gpipe"}) {
-        RunConfig config = grid(2, 3, 2);
+        config::RunConfig config = grid(2, 3, 2);
         config.schedule.schedule = schedule;
         config.schedule.microbatches = 4;
         config.schedule.chunks = schedule == std::string("interleaved") ? 2 : 1;
-        config.optimizer.kind = OptimizerKind::sgd;
+        config.optimizer.kind = optim::OptimizerKind::sgd;
         expect_equal_to_walks(config, small_gpt2(), 12, schedule);
     }
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -8,7 +8,7 @@
 #include "trireme/setup/plan_memory.hpp"
 #include "unit/setup/small_plans.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 using validation::grid;
@@ -21,38 +21,38 @@ using validation::write_text;
 constexpr std::size_t table_rows = 256;
 
 // Every size of it fills whole cache lines.
-ModelConfig tiny_gpt2() {
-    ModelConfig model = model_named("gpt2-tiny");
+model::ModelConfig tiny_gpt2() {
+    model::ModelConfig model = model::model_named("gpt2-tiny");
     model.vocabulary = table_rows;
     return model;
 }
 
-const std::vector<Segment> one_sample{{.begin = 0, .length = 10, .sample = 0}};
-const std::vector<BatchShape> batches{{.segments = one_sample, .rows = 10}};
+const std::vector<kernels::Segment> one_sample{{.begin = 0, .length = 10, .sample = 0}};
+const std::vector<stage::BatchShape> batches{{.segments = one_sample, .rows = 10}};
 
 // Of f32, by the addresses that it would have.
 std::size_t parameter_bytes(const SizedPlan& sized, int rank) {
-    const LocalStages stages(work_of(sized, rank), nullptr, false, Place::ghost);
+    const stage::LocalStages stages(work_of(sized, rank), nullptr, false, device::Place::ghost);
     EXPECT_EQ(stages.parameters().values().bytes(), stages.parameters().gradients().bytes());
     return stages.parameters().values().bytes();
 }
 
 // Its part of each tensor that its stage's layers use.
-std::size_t own_sizes(const Plan& plan, const ModelConfig& model, int rank) {
+std::size_t own_sizes(const plan::Plan& plan, const model::ModelConfig& model, int rank) {
     const int stage = plan.teams[static_cast<std::size_t>(plan.team_of(rank))].stages.front();
-    const std::vector<Layer> all = build_layers(model, part_of_rank(plan, stage, rank));
-    const Range own = plan.layout.stages[static_cast<std::size_t>(stage)].layers;
-    const std::vector<Layer> layers(all.begin() + static_cast<std::ptrdiff_t>(own.begin),
-                                    all.begin() + static_cast<std::ptrdiff_t>(own.end()));
+    const std::vector<model::Layer> all = build_layers(model, part_of_rank(plan, stage, rank));
+    const layout::Range own = plan.layout.stages[static_cast<std::size_t>(stage)].layers;
+    const std::vector<model::Layer> layers(all.begin() + static_cast<std::ptrdiff_t>(own.begin),
+                                           all.begin() + static_cast<std::ptrdiff_t>(own.end()));
     std::size_t sum = 0;
-    for (const ParameterSpec& spec : unique_parameters(layers)) sum += spec.size();
+    for (const model::ParameterSpec& spec : unique_parameters(layers)) sum += spec.size();
     return sum;
 }
 
 TEST(RankMemory, HasTheParametersOfTheRankAlone) {
-    const ModelConfig model = tiny_gpt2();
-    const Plan plan = plan_run(grid(2, 1, 2), model, 4);
-    const SizedPlan sized(model, plan, DType::f32, batches);
+    const model::ModelConfig model = tiny_gpt2();
+    const plan::Plan plan = plan_run(grid(2, 1, 2), model, 4);
+    const SizedPlan sized(model, plan, device::DType::f32, batches);
 
     std::size_t sum = 0;
     for (int rank = 0; rank < 4; ++rank) {
@@ -66,34 +66,35 @@ TEST(RankMemory, HasTheParametersOfTheRankAlone) {
     EXPECT_EQ(sum, (parameter_count(model) + table_rows * 128 + 9 * 2 * 128) * sizeof(float));
 }
 
-using Held = std::map<std::tuple<std::string, std::size_t, std::size_t>, Box>;  // by its first row and column
+using Held =
+    std::map<std::tuple<std::string, std::size_t, std::size_t>, layout::Box>;  // by its first row and column
 
 // What gradients are summed by is what ranks have.
 TEST(RankMemory, HasTheBoxesThatTheListOfHeldTensorsNames) {
     const ScratchFolder folder;
-    const ModelConfig model = small_gpt2();
-    std::vector<Plan> plans{plan_run(layout_file(folder, unlike_layout), model, 5)};
-    RunConfig chunks = grid(2, 1, 2);
+    const model::ModelConfig model = small_gpt2();
+    std::vector<plan::Plan> plans{plan_run(layout_file(folder, unlike_layout), model, 5)};
+    config::RunConfig chunks = grid(2, 1, 2);
     chunks.schedule.chunks = 2;
     chunks.schedule.schedule = "interleaved";
     chunks.schedule.microbatches = 2;
     plans.push_back(plan_run(chunks, model, 4));
     plans.push_back(plan_run(grid(1, 2, 3), model, 6));
-    for (const Plan& plan : plans) {
-        const std::vector<HeldTensor> tensors = held_tensors(plan, model);
-        const SizedPlan sized(model, plan, DType::f32, batches);
-        for (const Team& team : plan.teams) {
+    for (const plan::Plan& plan : plans) {
+        const std::vector<layout::HeldTensor> tensors = held_tensors(plan, model);
+        const SizedPlan sized(model, plan, device::DType::f32, batches);
+        for (const layout::Team& team : plan.teams) {
             for (const int rank : team.ranks) {
                 Held named, held;
-                for (const HeldTensor& tensor : tensors) {
+                for (const layout::HeldTensor& tensor : tensors) {
                     for (const auto& [holder, box] : tensor.slices) {
                         if (holder == rank) named[{tensor.name, box.rows.begin, box.columns.begin}] = box;
                     }
                 }
-                const LocalStages stages(work_of(sized, rank), nullptr, false, Place::ghost);
-                for (const ParameterSpec& spec : stages.parameters().specs()) {
-                    for (const Placement& placement : spec.placements) {
-                        const Box& box = placement.box;
+                const stage::LocalStages stages(work_of(sized, rank), nullptr, false, device::Place::ghost);
+                for (const model::ParameterSpec& spec : stages.parameters().specs()) {
+                    for (const layout::Placement& placement : spec.placements) {
+                        const layout::Box& box = placement.box;
                         held[{spec.name, box.rows.begin, box.columns.begin}] = box;
                     }
                 }
@@ -103,18 +104,18 @@ TEST(RankMemory, HasTheBoxesThatTheListOfHeldTensorsNames) {
     }
 }
 
-RankMemory memory_of(const Plan& plan, const ModelConfig& model, int rank, bool trains = true) {
-    const SizedPlan sized(model, plan, DType::f32, batches);
-    const OptimizerConfig optimizer{.kind = OptimizerKind::adamw};
+RankMemory memory_of(const plan::Plan& plan, const model::ModelConfig& model, int rank, bool trains = true) {
+    const SizedPlan sized(model, plan, device::DType::f32, batches);
+    const optim::OptimizerConfig optimizer{.kind = optim::OptimizerKind::adamw};
     return plan_memory(sized, trains ? &optimizer : nullptr, gradient_plan(sized), rank);
 }
 
 TEST(RankMemory, OfReplicasSharesTheOptimizerUnlessToldNotTo) {
-    const ModelConfig model = tiny_gpt2();
-    RunConfig config = grid(1, 2, 1);
-    const Plan sharded = plan_run(config, model, 2);
+    const model::ModelConfig model = tiny_gpt2();
+    config::RunConfig config = grid(1, 2, 1);
+    const plan::Plan sharded = plan_run(config, model, 2);
     config.layout.shard_optimizer = false;
-    const Plan whole = plan_run(config, model, 2);
+    const plan::Plan whole = plan_run(config, model, 2);
     const std::size_t both_moments = 2 * parameter_count(model) * sizeof(float);
 
     EXPECT_EQ(memory_of(whole, model, 0).optimizer, both_moments);
@@ -124,13 +125,13 @@ TEST(RankMemory, OfReplicasSharesTheOptimizerUnlessToldNotTo) {
 
 // Values and both moments once more.
 TEST(RankMemory, HasABackupOfWhatItUpdatesAheadOfTheNorm) {
-    const ModelConfig model = tiny_gpt2();
-    RunConfig config = grid(2, 1, 1);
+    const model::ModelConfig model = tiny_gpt2();
+    config::RunConfig config = grid(2, 1, 1);
     config.schedule.microbatches = 3;
     config.schedule.schedule = "1f1b";
-    const Plan waiting = plan_run(config, model, 2);
+    const plan::Plan waiting = plan_run(config, model, 2);
     config.schedule.schedule = "zb-h1";
-    const Plan validated = plan_run(config, model, 2);
+    const plan::Plan validated = plan_run(config, model, 2);
 
     for (const int rank : {0, 1}) {
         EXPECT_EQ(2 * memory_of(validated, model, rank).optimizer,
@@ -139,8 +140,8 @@ TEST(RankMemory, HasABackupOfWhatItUpdatesAheadOfTheNorm) {
 }
 
 TEST(RankMemory, OfAnEvaluationHasNeitherGradientsNorMoments) {
-    const ModelConfig model = tiny_gpt2();
-    const Plan plan = plan_run(grid(2, 1, 1), model, 2);
+    const model::ModelConfig model = tiny_gpt2();
+    const plan::Plan plan = plan_run(grid(2, 1, 1), model, 2);
 
     const RankMemory memory = memory_of(plan, model, 0, false);
 
@@ -152,18 +153,18 @@ TEST(RankMemory, OfAnEvaluationHasNeitherGradientsNorMoments) {
 // Beside what the kernels take for themselves: five i32 of each of 10 rows, an i64, and two pairs for the
 // sample, each list begun anew on 256 bytes; of the step that is made and the one that is read.
 TEST(RankMemory, OfAGpuHasTheBatchesThatAreSentThere) {
-    const ModelConfig model = tiny_gpt2();
-    const Plan plan = plan_run(grid(1, 1, 1), model, 1);
-    const OptimizerConfig optimizer{.kind = OptimizerKind::adamw};
-    const auto memory_in = [&](Place place) {
-        const SizedPlan sized(model, plan, DType::f32, batches, place);
+    const model::ModelConfig model = tiny_gpt2();
+    const plan::Plan plan = plan_run(grid(1, 1, 1), model, 1);
+    const optim::OptimizerConfig optimizer{.kind = optim::OptimizerKind::adamw};
+    const auto memory_in = [&](device::Place place) {
+        const SizedPlan sized(model, plan, device::DType::f32, batches, place);
         return plan_memory(sized, &optimizer, gradient_plan(sized), 0, true);
     };
 
-    const RankMemory on_gpu = memory_in(Place::gpu);
-    const RankMemory in_memory = memory_in(Place::memory);
+    const RankMemory on_gpu = memory_in(device::Place::gpu);
+    const RankMemory in_memory = memory_in(device::Place::memory);
 
-    EXPECT_EQ(on_gpu.kernels, gpu_stream_bytes() + 2U * 8 * 256);
+    EXPECT_EQ(on_gpu.kernels, kernels::gpu_stream_bytes() + 2U * 8 * 256);
     EXPECT_EQ(in_memory.kernels, 0U);
     EXPECT_EQ(on_gpu.copy_beside_gpu, in_memory.copy);
     EXPECT_EQ(on_gpu.total() - on_gpu.kernels, in_memory.total() - in_memory.copy);
@@ -171,15 +172,15 @@ TEST(RankMemory, OfAGpuHasTheBatchesThatAreSentThere) {
 
 // Their largest one before it is rounded, where nothing that is taken later has room for that.
 TEST(RankMemory, HasTheFirstValuesOfShortNumbers) {
-    ModelConfig model = tiny_gpt2();
+    model::ModelConfig model = tiny_gpt2();
     model.vocabulary = 1 << 16;
-    const Plan plan = plan_run(grid(1, 1, 1), model, 1);
-    const OptimizerConfig optimizer{.kind = OptimizerKind::adamw};
+    const plan::Plan plan = plan_run(grid(1, 1, 1), model, 1);
+    const optim::OptimizerConfig optimizer{.kind = optim::OptimizerKind::adamw};
     const auto workspace_with = [&](std::size_t rows) {
-        const std::vector<Segment> one{{.begin = 0, .length = rows, .sample = 0}};
-        const std::vector<BatchShape> few{{.segments = one, .rows = rows}};
-        const SizedPlan sized(model, plan, DType::bf16, few);
-        const StageMemory& memory = work_of(sized, 0).memory;
+        const std::vector<kernels::Segment> one{{.begin = 0, .length = rows, .sample = 0}};
+        const std::vector<stage::BatchShape> few{{.segments = one, .rows = rows}};
+        const SizedPlan sized(model, plan, device::DType::bf16, few);
+        const stage::StageMemory& memory = work_of(sized, 0).memory;
         const RankMemory whole = plan_memory(sized, &optimizer, gradient_plan(sized), 0);
         return whole.workspace + whole.activations + whole.messages - memory.scratch - memory.again -
                memory.exchange;
@@ -191,9 +192,9 @@ TEST(RankMemory, HasTheFirstValuesOfShortNumbers) {
 
 TEST(RankMemory, OfAnIdleRankIsNothing) {
     const ScratchFolder folder;
-    const ModelConfig model = small_gpt2();
-    const Plan plan = plan_run(layout_file(folder, unlike_layout), model, 5);
-    const SizedPlan sized(model, plan, DType::f32, batches);
+    const model::ModelConfig model = small_gpt2();
+    const plan::Plan plan = plan_run(layout_file(folder, unlike_layout), model, 5);
+    const SizedPlan sized(model, plan, device::DType::f32, batches);
 
     EXPECT_EQ(memory_of(plan, model, 4).total(), 0U);
     EXPECT_TRUE(work_of(sized, 4).stages.empty());
@@ -203,27 +204,28 @@ TEST(RankMemory, OfAnIdleRankIsNothing) {
 // Half of a backward pass leaves for the other half what a whole one forgets after each layer.
 TEST(RankMemory, HasRoomForHalvesOfBackwardPasses) {
     const ScratchFolder folder;
-    const ModelConfig model = small_gpt2();
-    RunConfig config = grid(1, 1, 1);
+    const model::ModelConfig model = small_gpt2();
+    config::RunConfig config = grid(1, 1, 1);
     config.schedule.schedule = write_text(folder, "whole.csv", "0F0,0B0\n");
-    const Plan whole = plan_run(config, model, 1);
+    const plan::Plan whole = plan_run(config, model, 1);
     config.schedule.schedule = write_text(folder, "halves.csv", "0F0,0I0,0W0\n");
-    const Plan halves = plan_run(config, model, 1);
-    const StageSpec all{.layers = {0, 7}};
+    const plan::Plan halves = plan_run(config, model, 1);
+    const stage::StageSpec all{.layers = {0, 7}};
 
-    const LocalWork work = work_of(SizedPlan(model, halves, DType::f32, batches), 0);
+    const stage::LocalWork work = work_of(SizedPlan(model, halves, device::DType::f32, batches), 0);
 
-    const StageMemory apart = predict(model, all, batches[0], {.halves = BackwardHalves::apart});
+    const stage::StageMemory apart = predict(model, all, batches[0], {.halves = stage::BackwardHalves::apart});
     EXPECT_EQ(work.memory.activations, apart.activations);
     EXPECT_GT(work.memory.activations,
-              work_of(SizedPlan(model, whole, DType::f32, batches), 0).memory.activations);
+              work_of(SizedPlan(model, whole, device::DType::f32, batches), 0).memory.activations);
 }
 
 TEST(RankMemory, OfAStageFallsWithWhatIsComputedAgain) {
-    const ModelConfig model = tiny_gpt2();
+    const model::ModelConfig model = tiny_gpt2();
     std::vector<std::size_t> activations;
-    for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
-        RunConfig config = grid(2, 1, 1);
+    for (const plan::Recompute recompute :
+         {plan::Recompute::none, plan::Recompute::selective, plan::Recompute::full}) {
+        config::RunConfig config = grid(2, 1, 1);
         config.layout.recompute = {recompute};
         activations.push_back(memory_of(plan_run(config, model, 2), model, 0).activations);
     }
@@ -233,4 +235,4 @@ TEST(RankMemory, OfAStageFallsWithWhatIsComputedAgain) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::setup

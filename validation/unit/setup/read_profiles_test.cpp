@@ -7,7 +7,7 @@
 #include "trireme/base/error.hpp"
 #include "unit/plan/small_profile.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 using validation::slower;
@@ -15,15 +15,15 @@ using validation::small_profile;
 
 class ReadProfiles : public ::testing::Test {
 protected:
-    std::string file(const char* name, const Profile& profile) const {
+    std::string file(const char* name, const plan::Profile& profile) const {
         return folder_.write(name, json_of(profile));
     }
-    static RunConfig config_of(const std::vector<ProfileFile>& files) {
-        RunConfig config;
+    static config::RunConfig config_of(const std::vector<config::ProfileFile>& files) {
+        config::RunConfig config;
         config.costs.profiles = files;
         return config;
     }
-    static std::string refusal(const std::vector<ProfileFile>& files) {
+    static std::string refusal(const std::vector<config::ProfileFile>& files) {
         return validation::message_of<ConfigError>([&] { read_profiles(config_of(files)); });
     }
 
@@ -33,8 +33,8 @@ protected:
 };
 
 TEST_F(ReadProfiles, AreOfTheRanksThatAreNamed) {
-    const RankProfiles profiles =
-        read_profiles(config_of({{fast_, RankSpan{0, 1}}, {slow_, RankSpan{2, 2}}, {fast_, RankSpan{3, 3}}}));
+    const plan::RankProfiles profiles = read_profiles(config_of(
+        {{fast_, config::RankSpan{0, 1}}, {slow_, config::RankSpan{2, 2}}, {fast_, config::RankSpan{3, 3}}}));
 
     EXPECT_EQ(profiles.kinds.size(), 2U);
     EXPECT_EQ(profiles.of_ranks, (std::vector<std::size_t>{0, 0, 1, 0}));
@@ -42,54 +42,54 @@ TEST_F(ReadProfiles, AreOfTheRanksThatAreNamed) {
 }
 
 TEST_F(ReadProfiles, AreForAllOthersWithoutRanks) {
-    const RankProfiles profiles = read_profiles(config_of({{slow_, RankSpan{1, 2}}, {fast_}}));
+    const plan::RankProfiles profiles = read_profiles(config_of({{slow_, config::RankSpan{1, 2}}, {fast_}}));
 
     EXPECT_EQ(profiles.of(0).machine, "abacus");
     EXPECT_EQ(profiles.of(1).machine, "slide rule");
     EXPECT_EQ(profiles.of(2).machine, "slide rule");
     EXPECT_EQ(profiles.of(3).machine, "abacus");
-    EXPECT_EQ(profile_paths(config_of({{slow_, RankSpan{1, 2}}, {fast_}}).costs.profiles),
+    EXPECT_EQ(profile_paths(config_of({{slow_, config::RankSpan{1, 2}}, {fast_}}).costs.profiles),
               (std::vector{fast_, slow_}));
 }
 
 TEST_F(ReadProfiles, OfOtherMicroBatchesAreRefused) {
-    Profile longer = slower(small_profile(2), 3);
+    plan::Profile longer = slower(small_profile(2), 3);
     longer.tokens = 512;
 
     const std::string path = file("longer.json", longer);
 
-    EXPECT_EQ(refusal({{fast_}, {path, RankSpan{1, 1}}}),
+    EXPECT_EQ(refusal({{fast_}, {path, config::RankSpan{1, 1}}}),
               cat("--profile ", path, " was measured with 512 rows in a micro-batch of 4, and ", fast_,
                   " with 256 rows in a micro-batch of 4; measure both with the same --batch and --max-length"));
 }
 
 TEST_F(ReadProfiles, OfOtherShapesAreRefused) {
-    Profile wider = slower(small_profile(2), 3);
+    plan::Profile wider = slower(small_profile(2), 3);
     wider.model = "gpt2";
     wider.layers.back().parameters *= 2;
 
     const std::string path = file("wider.json", wider);
 
-    EXPECT_EQ(refusal({{fast_}, {path, RankSpan{1, 1}}}),
+    EXPECT_EQ(refusal({{fast_}, {path, config::RankSpan{1, 1}}}),
               cat("--profile ", path, " is of another model, gpt2, than ", fast_,
                   ", which is of gpt2-tiny; measure both with the same options of the model"));
 }
 
 TEST_F(ReadProfiles, OfOtherNumbersAreRefused) {
-    Profile exact = slower(small_profile(2), 3);
+    plan::Profile exact = slower(small_profile(2), 3);
     exact.dtype = "f64";
 
     const std::string path = file("exact.json", exact);
 
-    EXPECT_EQ(refusal({{fast_}, {path, RankSpan{1, 1}}}),
+    EXPECT_EQ(refusal({{fast_}, {path, config::RankSpan{1, 1}}}),
               cat("--profile ", path,
                   " was measured in f64, and this run computes in f32; measure with --dtype f32"));
 }
 
 TEST_F(ReadProfiles, NameWhatCannotBeRead) {
-    EXPECT_EQ(refusal({{fast_}, {"none.json", RankSpan{1, 1}}}),
+    EXPECT_EQ(refusal({{fast_}, {"none.json", config::RankSpan{1, 1}}}),
               "--profile none.json cannot be read: No such file or directory; check its name");
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -2,22 +2,23 @@
 
 #include "trireme/setup/planning.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
-RunConfig resumed(int pipe, int tensor, int former, std::size_t micro_batches) {
-    RunConfig config;
+config::RunConfig resumed(int pipe, int tensor, int former, std::size_t micro_batches) {
+    config::RunConfig config;
     config.layout.pipe = pipe;
     config.layout.tensor = tensor;
     config.schedule.microbatches = micro_batches;
-    config.resumed = ResumedOptions{.saved = {.values = {}, .ranks = former}, .given = {}, .changes = {}};
+    config.resumed =
+        config::ResumedOptions{.saved = {.values = {}, .ranks = former}, .given = {}, .changes = {}};
     return config;
 }
 
-std::vector<int> grid(const LayoutConfig& layout) { return {layout.pipe, layout.data, layout.tensor}; }
+std::vector<int> grid(const config::LayoutConfig& layout) { return {layout.pipe, layout.data, layout.tensor}; }
 
 TEST(ResumedLayout, KeepsStagesAndTensorRanksWhereTheyFit) {
-    RunConfig config = resumed(2, 2, 8, 6);
+    config::RunConfig config = resumed(2, 2, 8, 6);
     config.layout.partition = "2,4";
 
     fit_resumed_layout(config, 12);
@@ -31,9 +32,10 @@ TEST(ResumedLayout, KeepsStagesAndTensorRanksWhereTheyFit) {
 }
 
 TEST(ResumedLayout, TakesFewerStagesWhereTheyDoNotFit) {
-    RunConfig config = resumed(4, 1, 4, 8);
+    config::RunConfig config = resumed(4, 1, 4, 8);
     config.layout.partition = "2,2,2,2";
-    config.layout.recompute = {Recompute::none, Recompute::full, Recompute::none, Recompute::full};
+    config.layout.recompute = {plan::Recompute::none, plan::Recompute::full, plan::Recompute::none,
+                               plan::Recompute::full};
 
     fit_resumed_layout(config, 6);
 
@@ -44,7 +46,7 @@ TEST(ResumedLayout, TakesFewerStagesWhereTheyDoNotFit) {
 }
 
 TEST(ResumedLayout, IsAGridWhereALayoutFileWasForOtherRanks) {
-    RunConfig config = resumed(1, 1, 4, 8);
+    config::RunConfig config = resumed(1, 1, 4, 8);
     config.layout.layout = "four.json";
 
     fit_resumed_layout(config, 2);
@@ -55,7 +57,7 @@ TEST(ResumedLayout, IsAGridWhereALayoutFileWasForOtherRanks) {
 }
 
 TEST(ResumedLayout, KeepsWhatIsGivenBesideIt) {
-    RunConfig config = resumed(1, 1, 4, 8);
+    config::RunConfig config = resumed(1, 1, 4, 8);
     config.resumed->given = {"microbatches"};
 
     fit_resumed_layout(config, 2);
@@ -65,13 +67,13 @@ TEST(ResumedLayout, KeepsWhatIsGivenBesideIt) {
 }
 
 TEST(ResumedLayout, StaysWhereRanksAreTheSameOrALayoutIsGiven) {
-    RunConfig same = resumed(2, 1, 4, 3);
+    config::RunConfig same = resumed(2, 1, 4, 3);
     fit_resumed_layout(same, 4);
-    RunConfig given = resumed(2, 1, 4, 3);
+    config::RunConfig given = resumed(2, 1, 4, 3);
     given.resumed->given = {"data"};
     fit_resumed_layout(given, 6);
 
-    for (const RunConfig* config : {&same, &given}) {
+    for (const config::RunConfig* config : {&same, &given}) {
         EXPECT_EQ(grid(config->layout), (std::vector<int>{2, 0, 1}));
         EXPECT_EQ(config->schedule.microbatches, 3U);
         EXPECT_TRUE(config->resumed->layout.empty());
@@ -79,4 +81,4 @@ TEST(ResumedLayout, StaysWhereRanksAreTheSameOrALayoutIsGiven) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -6,7 +6,7 @@
 #include "unit/checkpoint/zero_model.hpp"
 #include "unit/data/small_corpus.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 using validation::bert_bytes;
@@ -20,8 +20,8 @@ using validation::write_zero_model;
 
 class ASetup : public ::testing::Test {
 protected:
-    RunConfig config_of(const std::string& model) const {
-        RunConfig config;
+    config::RunConfig config_of(const std::string& model) const {
+        config::RunConfig config;
         config.data.corpus = folder_.file("corpus.h5");
         config.data.validation_share = 0;
         config.model.name = model;
@@ -33,8 +33,8 @@ protected:
     }
 
     // A question of `before` tokens and a context of 6, whose last token is the answer.
-    static CorpusRow question(std::size_t before) {
-        Question places;
+    static data::CorpusRow question(std::size_t before) {
+        data::Question places;
         places.context_begin = static_cast<std::uint32_t>(before);
         places.answer_first = places.answer_last = static_cast<std::uint32_t>(before + 5);
         places.answers = {"x"};
@@ -42,9 +42,9 @@ protected:
     }
 
     // An evaluation of the model that `config` trains, before its first step.
-    EvaluateConfig evaluation_of(const RunConfig& config) const {
-        const trireme::Setup setup = set_up(config, 1);
-        EvaluateConfig evaluation;
+    config::EvaluateConfig evaluation_of(const config::RunConfig& config) const {
+        const setup::Setup setup = set_up(config, 1);
+        config::EvaluateConfig evaluation;
         evaluation.run = config;
         evaluation.run.model = {};
         evaluation.resume = write_zero_model(folder_.file("checkpoints"), setup.job.model).string();
@@ -56,9 +56,9 @@ protected:
 
 TEST_F(ASetup, RefusesOptionsOfAnotherTask) {
     small_corpus(folder_, {{1, 2, 3}, {4, 5}});
-    RunConfig smoothed = config_of("gpt2-tiny");
+    config::RunConfig smoothed = config_of("gpt2-tiny");
     smoothed.task.label_smoothing = 0.5;
-    RunConfig masked = config_of("gpt2-tiny");
+    config::RunConfig masked = config_of("gpt2-tiny");
     masked.task.mask_share = 0.5;
 
     EXPECT_EQ(message_of<ConfigError>([&] { set_up(smoothed, 1); }),
@@ -70,8 +70,8 @@ TEST_F(ASetup, RefusesOptionsOfAnotherTask) {
 
 TEST_F(ASetup, NeedsASampleForEachReplicaToTrainButNotToEvaluate) {
     small_corpus(folder_, {{1, 2, 3}, {4, 5}});
-    RunConfig config = config_of("gpt2-tiny");
-    EvaluateConfig evaluation = evaluation_of(config);
+    config::RunConfig config = config_of("gpt2-tiny");
+    config::EvaluateConfig evaluation = evaluation_of(config);
     config.run.batch = evaluation.run.run.batch = 2;
 
     EXPECT_EQ(message_of<ConfigError>([&] { set_up(config, 3); }),
@@ -83,12 +83,12 @@ TEST_F(ASetup, NeedsASampleForEachReplicaToTrainButNotToEvaluate) {
 // One long row and three short ones: however many samples there may be at a time, the long one is there once.
 TEST_F(ASetup, ExpectsEachSampleOnceInAnEvaluation) {
     small_corpus(folder_, {std::vector<std::uint32_t>(100, 7), {1, 2}, {3, 4}, {5, 6}});
-    RunConfig config = config_of("gpt2-tiny");
-    config.schedule.length = LengthPolicy::pack;
-    EvaluateConfig evaluation = evaluation_of(config);
+    config::RunConfig config = config_of("gpt2-tiny");
+    config.schedule.length = plan::LengthPolicy::pack;
+    config::EvaluateConfig evaluation = evaluation_of(config);
     evaluation.run.run.batch = 50;
 
-    const trireme::Setup setup = set_up_evaluation(evaluation, 1);
+    const setup::Setup setup = set_up_evaluation(evaluation, 1);
 
     ASSERT_EQ(setup.current.largest.size(), 1U);
     EXPECT_EQ(setup.current.largest[0].segments.size(), 4U);
@@ -98,11 +98,11 @@ TEST_F(ASetup, ExpectsEachSampleOnceInAnEvaluation) {
 // A step of eight samples from an epoch of four meets two epochs, three where it begins in the midst of one.
 TEST_F(ASetup, ExpectsSamplesOfSeveralEpochsInAStep) {
     small_corpus(folder_, {std::vector<std::uint32_t>(100, 7), {1, 2}, {3, 4}, {5, 6}});
-    RunConfig config = config_of("gpt2-tiny");
-    config.schedule.length = LengthPolicy::pack;
+    config::RunConfig config = config_of("gpt2-tiny");
+    config.schedule.length = plan::LengthPolicy::pack;
     config.run.batch = 8;
 
-    const trireme::Setup setup = set_up(config, 1);
+    const setup::Setup setup = set_up(config, 1);
 
     ASSERT_EQ(setup.current.largest.size(), 1U);
     EXPECT_EQ(setup.current.largest[0].segments.size(), 8U);
@@ -110,20 +110,21 @@ TEST_F(ASetup, ExpectsSamplesOfSeveralEpochsInAStep) {
 }
 
 TEST_F(ASetup, CountsQuestionsThatMakeNoSample) {
-    corpus_of(folder_, described(RowKind::question, bert_bytes()), {question(2), question(40), question(3)});
-    RunConfig config = config_of("bert-tiny");
-    EvaluateConfig evaluation = evaluation_of(config);
+    corpus_of(folder_, described(data::RowKind::question, bert_bytes()),
+              {question(2), question(40), question(3)});
+    config::RunConfig config = config_of("bert-tiny");
+    config::EvaluateConfig evaluation = evaluation_of(config);
     evaluation.run.data.max_length = 20;
 
-    const trireme::Setup setup = set_up_evaluation(evaluation, 1);
+    const setup::Setup setup = set_up_evaluation(evaluation, 1);
 
     EXPECT_EQ(setup.job.samples.validation.size(), 2U);
     EXPECT_EQ(setup.job.samples.left_out, 1U);
 }
 
 TEST_F(ASetup, RefusesAnEvaluationWithoutAnAnswer) {
-    corpus_of(folder_, described(RowKind::question, bert_bytes()), {question(2), question(3)});
-    EvaluateConfig evaluation = evaluation_of(config_of("bert-tiny"));
+    corpus_of(folder_, described(data::RowKind::question, bert_bytes()), {question(2), question(3)});
+    config::EvaluateConfig evaluation = evaluation_of(config_of("bert-tiny"));
     evaluation.run.data.max_length = 8;
 
     EXPECT_EQ(message_of<ConfigError>([&] { set_up_evaluation(evaluation, 1); }),
@@ -132,4 +133,4 @@ TEST_F(ASetup, RefusesAnEvaluationWithoutAnAnswer) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::setup

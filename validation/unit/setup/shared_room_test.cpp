@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 constexpr std::size_t megabyte = 1'000'000;
@@ -56,4 +56,4 @@ TEST(SharedRoom, IsTheGroupOfOneRankWhereEachHasItsOwn) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::setup

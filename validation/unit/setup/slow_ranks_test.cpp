@@ -8,16 +8,16 @@
 #include "scratch_folder.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 using validation::message_of;
 
-const std::vector<SlowRank> two_ranks{{.rank = 1, .factor = 4, .first_step = 3, .last_step = 5},
-                                      {.rank = 0, .factor = 1.5},
-                                      {.rank = 1, .factor = 2, .first_step = 5}};
+const std::vector<config::SlowRank> two_ranks{{.rank = 1, .factor = 4, .first_step = 3, .last_step = 5},
+                                              {.rank = 0, .factor = 1.5},
+                                              {.rank = 1, .factor = 2, .first_step = 5}};
 
-SlowRun run_of(const std::vector<SlowRank>& slow) {
+SlowRun run_of(const std::vector<config::SlowRank>& slow) {
     return slow_run(slow, {.ranks = 3, .steps = 100, .samples = 10, .batch = 4});
 }
 
@@ -29,7 +29,7 @@ double factor_of_all(const SlowRun& run, int rank, std::size_t step) {
 int slow_rank_in(const SlowRun& run, std::size_t step) {
     int slow = -1;
     for (int rank = 0; rank < run.turns.ranks; ++rank) {
-        if (slowness_in(run, rank, step) == SlowFactors{}) continue;
+        if (slowness_in(run, rank, step) == device::SlowFactors{}) continue;
         EXPECT_EQ(slow, -1) << "ranks " << slow << " and " << rank << " in step " << step;
         slow = rank;
     }
@@ -58,27 +58,28 @@ TEST(SlowRanks, AreSlowInTheirStepsEndsIncluded) {
     EXPECT_EQ(factor_of_all(run, 1, 6), 2);
     EXPECT_EQ(factor_of_all(run, 0, 1), 1.5);
     EXPECT_EQ(factor_of_all(run, 2, 4), 1);
-    EXPECT_EQ(slowness_in(SlowRun{}, 0, 1), SlowFactors{});
+    EXPECT_EQ(slowness_in(SlowRun{}, 0, 1), device::SlowFactors{});
     EXPECT_EQ(changes_to(run, 8), (std::vector<std::size_t>{1, 3, 5, 6}));
 }
 
 TEST(SlowRanks, MultiplyTheirFactorsWhereStepsOverlap) { EXPECT_EQ(factor_of_all(run_of(two_ranks), 1, 5), 8); }
 
 TEST(SlowRanks, HaveFactorsOfProductsApart) {
-    const SlowRun run = run_of({{.rank = 1, .factor = 4, .on = SlowKernels::products},
-                                {.rank = 1, .factor = 2, .first_step = 2},
-                                {.rank = 1, .factor = 3, .first_step = 3, .on = SlowKernels::products}});
+    const SlowRun run =
+        run_of({{.rank = 1, .factor = 4, .on = config::SlowKernels::products},
+                {.rank = 1, .factor = 2, .first_step = 2},
+                {.rank = 1, .factor = 3, .first_step = 3, .on = config::SlowKernels::products}});
 
-    EXPECT_EQ(slowness_in(run, 1, 1), (SlowFactors{.all = 1, .products = 4}));
-    EXPECT_EQ(slowness_in(run, 1, 2), (SlowFactors{.all = 2, .products = 4}));
-    EXPECT_EQ(slowness_in(run, 1, 3), (SlowFactors{.all = 2, .products = 12}));
-    EXPECT_EQ(slowness_in(run, 0, 3), SlowFactors{});
+    EXPECT_EQ(slowness_in(run, 1, 1), (device::SlowFactors{.all = 1, .products = 4}));
+    EXPECT_EQ(slowness_in(run, 1, 2), (device::SlowFactors{.all = 2, .products = 4}));
+    EXPECT_EQ(slowness_in(run, 1, 3), (device::SlowFactors{.all = 2, .products = 12}));
+    EXPECT_EQ(slowness_in(run, 0, 3), device::SlowFactors{});
 }
 
 // Epochs of 10 samples, of which a step takes 4: steps begin with samples 0, 4, 8 of the first; 12, 16 of the
 // second; 20, 24, 28 of the third; 32, 36 of the fourth.
 TEST(SlowRanksInTurn, ChangeWithTheEpochOfAStepsFirstSample) {
-    const SlowRun run = run_of({{.factor = 4, .choice = SlowChoice::turn}});
+    const SlowRun run = run_of({{.factor = 4, .choice = config::SlowChoice::turn}});
 
     EXPECT_EQ(slow_ranks_to(run, 11), (std::vector{0, 0, 0, 1, 1, 2, 2, 2, 0, 0, 1}));
     EXPECT_EQ(changes_to(run, 11), (std::vector<std::size_t>{1, 4, 6, 9, 11}));
@@ -87,22 +88,22 @@ TEST(SlowRanksInTurn, ChangeWithTheEpochOfAStepsFirstSample) {
 
 // A batch may hold several epochs; some ranks then miss their turn.
 TEST(SlowRanksInTurn, MayBePassedOverByLargeBatches) {
-    const SlowRun run = slow_run({{.factor = 4, .choice = SlowChoice::turn}},
+    const SlowRun run = slow_run({{.factor = 4, .choice = config::SlowChoice::turn}},
                                  {.ranks = 4, .steps = 9, .samples = 2, .batch = 6});
 
     EXPECT_EQ(slow_ranks_to(run, 5), (std::vector{0, 3, 2, 1, 0}));
 }
 
 TEST(SlowRanksInTurn, ChangeEverySoManySteps) {
-    const SlowRun run =
-        run_of({{.factor = 4, .first_step = 2, .last_step = 6, .choice = SlowChoice::turn, .every = 2}});
+    const SlowRun run = run_of(
+        {{.factor = 4, .first_step = 2, .last_step = 6, .choice = config::SlowChoice::turn, .every = 2}});
 
     EXPECT_EQ(slow_ranks_to(run, 8), (std::vector{-1, 0, 1, 1, 2, 2, -1, -1}));
     EXPECT_EQ(changes_to(run, 8), (std::vector<std::size_t>{2, 3, 5, 7}));
 }
 
 TEST(SlowRanksInTurn, NeverChangeWhereThereIsOne) {
-    const SlowRun run = slow_run({{.factor = 4, .choice = SlowChoice::turn, .every = 1}},
+    const SlowRun run = slow_run({{.factor = 4, .choice = config::SlowChoice::turn, .every = 1}},
                                  {.ranks = 1, .steps = 9, .samples = 2, .batch = 6});
 
     EXPECT_EQ(changes_to(run, 9), std::vector<std::size_t>{1});
@@ -112,12 +113,12 @@ class RandomSlowRanks : public testing::Test {
 protected:
     static constexpr std::size_t steps = 400;
 
-    static SlowRun drawn(std::uint64_t seed, std::vector<SlowRank> slow) {
+    static SlowRun drawn(std::uint64_t seed, std::vector<config::SlowRank> slow) {
         return slow_run(std::move(slow), {.ranks = 4, .steps = steps, .samples = 8, .batch = 4, .seed = seed});
     }
 
-    static SlowRank every(std::size_t period) {
-        return {.factor = 2, .choice = SlowChoice::random, .every = period, .highest_factor = 4};
+    static config::SlowRank every(std::size_t period) {
+        return {.factor = 2, .choice = config::SlowChoice::random, .every = period, .highest_factor = 4};
     }
 };
 
@@ -158,7 +159,7 @@ TEST_F(RandomSlowRanks, AreEachAsLikelyAndAnywhereInTheirRange) {
 
 TEST_F(RandomSlowRanks, StayForTheirPeriod) {
     const SlowRun run = drawn(7, {every(3)});
-    const SlowRun of_epochs = drawn(7, {{.factor = 2, .choice = SlowChoice::random}});  // of two steps
+    const SlowRun of_epochs = drawn(7, {{.factor = 2, .choice = config::SlowChoice::random}});  // of two steps
 
     for (std::size_t step = 1; step <= 30; ++step) {
         const bool is_new = step % 3 == 1;
@@ -173,7 +174,7 @@ TEST_F(RandomSlowRanks, StayForTheirPeriod) {
 }
 
 TEST_F(RandomSlowRanks, HaveASingleFactorWhereOneIsGiven) {
-    const SlowRun run = drawn(7, {{.factor = 2, .choice = SlowChoice::random, .every = 1}});
+    const SlowRun run = drawn(7, {{.factor = 2, .choice = config::SlowChoice::random, .every = 1}});
 
     for (std::size_t step = 1; step <= steps; ++step)
         EXPECT_EQ(factor_of_all(run, slow_rank_in(run, step), step), 2);
@@ -185,7 +186,8 @@ TEST_F(RandomSlowRanks, OfTwoSettingsAreDrawnApart) {
 
     for (std::size_t step = 1; step <= steps; ++step) {
         int slow = 0;
-        for (int rank = 0; rank < 4; ++rank) slow += slowness_in(run, rank, step) == SlowFactors{} ? 0 : 1;
+        for (int rank = 0; rank < 4; ++rank)
+            slow += slowness_in(run, rank, step) == device::SlowFactors{} ? 0 : 1;
         ASSERT_TRUE(slow == 1 || slow == 2) << step;
         together += slow == 1 ? 1 : 0;
     }
@@ -197,14 +199,14 @@ TEST(SlowRanks, OfATraceMultiplyWithOthers) {
     const validation::ScratchFolder folder;
     const std::string file =
         folder.write("slow.csv", "step,rank,factor,on\n3,1,4,all\n5,1,1,\n5,0,2,products\n");
-    const SlowRun run =
-        run_of({{.choice = SlowChoice::trace, .trace = file}, {.rank = 1, .factor = 2, .first_step = 4}});
+    const SlowRun run = run_of(
+        {{.choice = config::SlowChoice::trace, .trace = file}, {.rank = 1, .factor = 2, .first_step = 4}});
 
-    EXPECT_EQ(slowness_in(run, 1, 2), SlowFactors{});
-    EXPECT_EQ(slowness_in(run, 1, 3), SlowFactors{.all = 4});
-    EXPECT_EQ(slowness_in(run, 1, 4), SlowFactors{.all = 8});
-    EXPECT_EQ(slowness_in(run, 1, 5), SlowFactors{.all = 2});
-    EXPECT_EQ(slowness_in(run, 0, 99), SlowFactors{.products = 2});
+    EXPECT_EQ(slowness_in(run, 1, 2), device::SlowFactors{});
+    EXPECT_EQ(slowness_in(run, 1, 3), device::SlowFactors{.all = 4});
+    EXPECT_EQ(slowness_in(run, 1, 4), device::SlowFactors{.all = 8});
+    EXPECT_EQ(slowness_in(run, 1, 5), device::SlowFactors{.all = 2});
+    EXPECT_EQ(slowness_in(run, 0, 99), device::SlowFactors{.products = 2});
     EXPECT_EQ(changes_to(run, 9), (std::vector<std::size_t>{3, 4, 5}));
 }
 
@@ -214,25 +216,25 @@ TEST(SlowRanks, AreToldInWords) {
               "times as long from step 5 on");
     EXPECT_EQ(words_of({{.rank = 0, .factor = 2, .first_step = 3, .last_step = 3}}),
               "rank 0 takes 2 times as long in step 3");
-    EXPECT_EQ(words_of({{.rank = 0, .factor = 2, .first_step = 3, .on = SlowKernels::products}}),
+    EXPECT_EQ(words_of({{.rank = 0, .factor = 2, .first_step = 3, .on = config::SlowKernels::products}}),
               "matrix products of rank 0 take 2 times as long from step 3 on");
-    EXPECT_EQ(words_of({{.factor = 4, .last_step = 9, .choice = SlowChoice::turn},
-                        {.factor = 4, .choice = SlowChoice::turn, .every = 1}}),
+    EXPECT_EQ(words_of({{.factor = 4, .last_step = 9, .choice = config::SlowChoice::turn},
+                        {.factor = 4, .choice = config::SlowChoice::turn, .every = 1}}),
               "each rank in turn (an epoch each) takes 4 times as long in steps 1 to 9; each rank in turn (1 "
               "step each) takes 4 times as long");
     EXPECT_EQ(
         words_of({{.factor = 2,
-                   .choice = SlowChoice::random,
-                   .on = SlowKernels::products,
+                   .choice = config::SlowChoice::random,
+                   .on = config::SlowKernels::products,
                    .every = 5,
                    .highest_factor = 4},
-                  {.choice = SlowChoice::trace, .trace = "slow.csv"}}),
+                  {.choice = config::SlowChoice::trace, .trace = "slow.csv"}}),
         "matrix products of a rank drawn anew for 5 steps take 2 to 4 times as long; ranks take as long as "
         "slow.csv says");
 }
 
 TEST(SlowRanks, MustBeInTheJobAndInTheRun) {
-    const auto complaint = [](const std::vector<SlowRank>& slow, int ranks, std::size_t steps) {
+    const auto complaint = [](const std::vector<config::SlowRank>& slow, int ranks, std::size_t steps) {
         return message_of<ConfigError>([&] { slow_run(slow, {.ranks = ranks, .steps = steps}); });
     };
 
@@ -241,9 +243,9 @@ TEST(SlowRanks, MustBeInTheJobAndInTheRun) {
               "--slow names rank 1, and the job has ranks 0 to 0; name one of these");
     EXPECT_EQ(complaint(two_ranks, 2, 4),
               "--slow of rank 1 begins in step 5, after the last of 4 steps; name earlier ones");
-    EXPECT_EQ(complaint({{.factor = 2, .first_step = 5, .choice = SlowChoice::turn}}, 2, 4),
+    EXPECT_EQ(complaint({{.factor = 2, .first_step = 5, .choice = config::SlowChoice::turn}}, 2, 4),
               "--slow of rank=turn begins in step 5, after the last of 4 steps; name earlier ones");
-    EXPECT_EQ(complaint({{.factor = 2, .first_step = 5, .choice = SlowChoice::random}}, 2, 4),
+    EXPECT_EQ(complaint({{.factor = 2, .first_step = 5, .choice = config::SlowChoice::random}}, 2, 4),
               "--slow of rank=random begins in step 5, after the last of 4 steps; name earlier ones");
 }
 
@@ -252,7 +254,7 @@ TEST(SlowRanks, OfATraceMustBeInTheJobAndInTheRun) {
     const std::string file = folder.write("slow.csv", "step,rank,factor\n5,1,4\n");
     const auto complaint = [&](const std::string& trace, int ranks, std::size_t steps) {
         return message_of<ConfigError>([&] {
-            slow_run({{.choice = SlowChoice::trace, .trace = trace}}, {.ranks = ranks, .steps = steps});
+            slow_run({{.choice = config::SlowChoice::trace, .trace = trace}}, {.ranks = ranks, .steps = steps});
         });
     };
 
@@ -266,4 +268,4 @@ TEST(SlowRanks, OfATraceMustBeInTheJobAndInTheRun) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::setup

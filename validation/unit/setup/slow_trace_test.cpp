@@ -5,7 +5,7 @@
 #include "error_message.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 SlowTrace trace_of(const std::string& text) { return slow_trace_from_csv(text, "slow.csv", 4); }
@@ -19,37 +19,37 @@ std::string complaint_of_line(const std::string& line) { return complaint("step,
 TEST(SlowTrace, SaysWhoIsSlowFromWhichStepOn) {
     const SlowTrace trace = trace_of("step,rank,factor\n3,1,4\n5,0,1.5\n7,1,2\n9,1,1\n");
 
-    EXPECT_EQ(slowness_in(trace, 1, 2), SlowFactors{});
-    EXPECT_EQ(slowness_in(trace, 1, 3), SlowFactors{.all = 4});
-    EXPECT_EQ(slowness_in(trace, 1, 6), SlowFactors{.all = 4});
-    EXPECT_EQ(slowness_in(trace, 1, 7), SlowFactors{.all = 2});
-    EXPECT_EQ(slowness_in(trace, 1, 9), SlowFactors{});
-    EXPECT_EQ(slowness_in(trace, 0, 1000), SlowFactors{.all = 1.5});
-    EXPECT_EQ(slowness_in(trace, 3, 8), SlowFactors{});
+    EXPECT_EQ(slowness_in(trace, 1, 2), device::SlowFactors{});
+    EXPECT_EQ(slowness_in(trace, 1, 3), device::SlowFactors{.all = 4});
+    EXPECT_EQ(slowness_in(trace, 1, 6), device::SlowFactors{.all = 4});
+    EXPECT_EQ(slowness_in(trace, 1, 7), device::SlowFactors{.all = 2});
+    EXPECT_EQ(slowness_in(trace, 1, 9), device::SlowFactors{});
+    EXPECT_EQ(slowness_in(trace, 0, 1000), device::SlowFactors{.all = 1.5});
+    EXPECT_EQ(slowness_in(trace, 3, 8), device::SlowFactors{});
     EXPECT_EQ(trace.changes, (std::set<std::size_t>{3, 5, 7, 9}));
 }
 
 TEST(SlowTrace, ReplacesWhatALineBeforeSaid) {
     const SlowTrace trace = trace_of("step,rank,factor,on\n1,1,4,all\n2,1,3,products\n3,1,2,\n");
 
-    EXPECT_EQ(slowness_in(trace, 1, 1), SlowFactors{.all = 4});
-    EXPECT_EQ(slowness_in(trace, 1, 2), SlowFactors{.products = 3});
-    EXPECT_EQ(slowness_in(trace, 1, 3), SlowFactors{.all = 2});
+    EXPECT_EQ(slowness_in(trace, 1, 1), device::SlowFactors{.all = 4});
+    EXPECT_EQ(slowness_in(trace, 1, 2), device::SlowFactors{.products = 3});
+    EXPECT_EQ(slowness_in(trace, 1, 3), device::SlowFactors{.all = 2});
 }
 
 TEST(SlowTrace, MayRepeatItself) {
     const SlowTrace trace = trace_of("step,rank,factor\n1,0,1\n2,1,4\n3,1,4\n3,0,2\n4,1,4\n");
 
     EXPECT_EQ(trace.changes, (std::set<std::size_t>{2, 3}));
-    EXPECT_EQ(slowness_in(trace, 1, 4), SlowFactors{.all = 4});
+    EXPECT_EQ(slowness_in(trace, 1, 4), device::SlowFactors{.all = 4});
 }
 
 TEST(SlowTrace, MayHaveCommentsAndBlanks) {
     const SlowTrace trace =
         trace_of("# throttled\r\n\r\n step , rank,factor # header\r\n  # later\n 3, 1 ,4 # hot\r\n5,1,1");
 
-    EXPECT_EQ(slowness_in(trace, 1, 4), SlowFactors{.all = 4});
-    EXPECT_EQ(slowness_in(trace, 1, 5), SlowFactors{});
+    EXPECT_EQ(slowness_in(trace, 1, 4), device::SlowFactors{.all = 4});
+    EXPECT_EQ(slowness_in(trace, 1, 5), device::SlowFactors{});
 }
 
 TEST(SlowTrace, BeginsWithItsHeader) {
@@ -96,4 +96,4 @@ TEST(SlowTrace, IsInTheOrderOfItsSteps) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -10,8 +10,8 @@
 
 namespace trireme::validation {
 
-inline RunConfig grid(int pipe, int data, int tensor) {
-    RunConfig config;
+inline config::RunConfig grid(int pipe, int data, int tensor) {
+    config::RunConfig config;
     config.layout.pipe = pipe;
     config.layout.data = data;
     config.layout.tensor = tensor;
@@ -19,7 +19,9 @@ inline RunConfig grid(int pipe, int data, int tensor) {
 }
 
 // 7 layers: the embedding, two blocks of two halves, the norm, the head.
-inline ModelConfig small_gpt2(bool tied = true) { return sharable(Family::gpt2, Task::language, tied); }
+inline model::ModelConfig small_gpt2(bool tied = true) {
+    return sharable(model::Family::gpt2, Task::language, tied);
+}
 
 // A layout file for it in which replicas are cut unlike, and rank 4 is idle.
 constexpr const char* unlike_layout = R"({"layers": 7, "stages": [
@@ -31,8 +33,8 @@ inline std::string write_text(const ScratchFolder& folder, const char* name, con
     return folder.file(name);
 }
 
-inline RunConfig layout_file(const ScratchFolder& folder, const std::string& json) {
-    RunConfig config;
+inline config::RunConfig layout_file(const ScratchFolder& folder, const std::string& json) {
+    config::RunConfig config;
     config.layout.layout = write_text(folder, "layout.json", json);
     return config;
 }

@@ -10,7 +10,7 @@
 #include "unit/plan/small_profile.hpp"
 #include "unit/setup/small_plans.hpp"
 
-namespace trireme {
+namespace trireme::setup {
 namespace {
 
 using validation::grid;
@@ -21,38 +21,39 @@ using validation::write_text;
 
 // Of small_gpt2(): each of its 7 layers takes 1 second forward and 2 back, or so long in halves.
 std::string profile_file(const ScratchFolder& folder, double half) {
-    Profile profile{.machine = "abacus", .device = "cpu", .model = "gpt2", .dtype = "f32", .tokens = 10};
-    for (const Layer& layer : build_layers(small_gpt2())) {
-        LayerProfile each{.name = kind_of(layer), .measured = profile.layers.size()};
+    plan::Profile profile{.machine = "abacus", .device = "cpu", .model = "gpt2", .dtype = "f32", .tokens = 10};
+    for (const model::Layer& layer : build_layers(small_gpt2())) {
+        plan::LayerProfile each{.name = kind_of(layer), .measured = profile.layers.size()};
         each.forward = 1;
         each.backward = 2;
         each.backward_input = each.backward_weight = half;
-        for (const ParameterSpec& spec : parameters_of(layer)) each.parameters += 4 * spec.size();
+        for (const model::ParameterSpec& spec : parameters_of(layer)) each.parameters += 4 * spec.size();
         profile.layers.push_back(each);
     }
     return write_text(folder, "profile.json", json_of(profile));
 }
 
-RunConfig row_of(int pipe, const std::string& profile) {
-    RunConfig config = grid(pipe, 1, 1);
+config::RunConfig row_of(int pipe, const std::string& profile) {
+    config::RunConfig config = grid(pipe, 1, 1);
     config.schedule.schedule = "auto";
     config.schedule.microbatches = 4;
     config.costs.profiles = {{profile}};
     return config;
 }
 
-bool has_halves(const Plan& plan) {
+bool has_halves(const plan::Plan& plan) {
     return std::any_of(
-        plan.training.programs.begin(), plan.training.programs.end(), [](const Program& program) {
-            return std::any_of(program.begin(), program.end(),
-                               [](const Instruction& each) { return each.op == Op::backward_input; });
+        plan.training.programs.begin(), plan.training.programs.end(), [](const schedule::Program& program) {
+            return std::any_of(program.begin(), program.end(), [](const schedule::Instruction& each) {
+                return each.op == schedule::Op::backward_input;
+            });
         });
 }
 
 TEST(StageCosts, AreThoseGivenOrElseMeasuredOrElseEqual) {
     const ScratchFolder folder;
-    RunConfig config = row_of(2, profile_file(folder, 1));
-    const Plan plan = plan_run(config, small_gpt2(), 2);
+    config::RunConfig config = row_of(2, profile_file(folder, 1));
+    const plan::Plan plan = plan_run(config, small_gpt2(), 2);
     const auto forward = [&] { return costs_of(config, small_gpt2(), plan).front().forward; };
 
     EXPECT_EQ(forward(), static_cast<double>(plan.layout.stages.front().layers.count));
@@ -64,20 +65,20 @@ TEST(StageCosts, AreThoseGivenOrElseMeasuredOrElseEqual) {
 
 TEST(StageCosts, AreThoseOfTheDeviceThatEachStageIsOn) {
     const ScratchFolder folder;
-    RunConfig config = row_of(2, profile_file(folder, 1));
-    const Profile slow =
-        validation::slower(profile_from_json(validation::read_whole(folder.file("profile.json")), ""), 3);
-    config.costs.profiles.push_back({write_text(folder, "slow.json", json_of(slow)), RankSpan{1, 1}});
-    const Plan plan = plan_run(config, small_gpt2(), 2);
+    config::RunConfig config = row_of(2, profile_file(folder, 1));
+    const plan::Profile slow =
+        validation::slower(plan::profile_from_json(validation::read_whole(folder.file("profile.json")), ""), 3);
+    config.costs.profiles.push_back({write_text(folder, "slow.json", json_of(slow)), config::RankSpan{1, 1}});
+    const plan::Plan plan = plan_run(config, small_gpt2(), 2);
 
-    const std::vector<StageCost> costs = costs_of(config, small_gpt2(), plan);
+    const std::vector<schedule::StageCost> costs = costs_of(config, small_gpt2(), plan);
 
     EXPECT_EQ(costs[0].forward, static_cast<double>(plan.layout.stages[0].layers.count));
     EXPECT_EQ(costs[1].forward, 3 * static_cast<double>(plan.layout.stages[1].layers.count));
 }
 
 TEST(StageCosts, AreOfAllStagesOrOfEach) {
-    const CostConfig costs{.stages = {{.forward = 2}, {.forward = 3}}};
+    const config::CostConfig costs{.stages = {{.forward = 2}, {.forward = 3}}};
 
     EXPECT_EQ(given_costs(costs, 2)[1].forward, 3);
     EXPECT_EQ(given_costs({}, 3).size(), 3U);
@@ -96,10 +97,10 @@ TEST(SearchedPlan, DividesBackwardsByAProfileWhereThatIsShorter) {
 TEST(SearchedPlan, IsNoLongerByAProfileThanAFixedOne) {
     const ScratchFolder folder;
     for (const double half : {1.0, 1.1, 1.5}) {
-        RunConfig config = row_of(3, profile_file(folder, half));
+        config::RunConfig config = row_of(3, profile_file(folder, half));
         const auto seconds = [&](const char* schedule) {
             config.schedule.schedule = schedule;
-            const Plan plan = plan_run(config, small_gpt2(), 3);
+            const plan::Plan plan = plan_run(config, small_gpt2(), 3);
             return predict_step(plan.training.phases(), plan.training.shape,
                                 costs_of(config, small_gpt2(), plan))
                 .seconds;
@@ -111,4 +112,4 @@ TEST(SearchedPlan, IsNoLongerByAProfileThanAFixedOne) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::setup

@@ -4,7 +4,7 @@
 
 #include "error_message.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 namespace {
 
 using validation::message_of;
@@ -13,28 +13,29 @@ using validation::message_of;
 class GradientExchangeOfTwo : public ::testing::Test {
 protected:
     GradientExchangeOfTwo() {
-        groups_[{0, 1}] = ghost_group("data", 0, 2);
-        for (const ParameterSpec& spec : specs_) {
-            const Box all{{0, spec.rows}, {0, spec.columns}};
+        groups_[{0, 1}] = comm::ghost_group("data", 0, 2);
+        for (const model::ParameterSpec& spec : specs_) {
+            const layout::Box all{{0, spec.rows}, {0, spec.columns}};
             plan_.tensors.push_back({spec.name, spec.rows, spec.columns, 0, {{0, all}, {1, all}}});
         }
         plan_.pieces = cut_in_pieces(plan_.tensors);
         plan_.buckets = fill_buckets(plan_.tensors, plan_.pieces, {.large = 12, .largest = 12});
     }
 
-    GradientExchange exchange_at(Place place) const {
+    GradientExchange exchange_at(device::Place place) const {
         return {plan_, 0, specs_, values_, gradients_, groups_, place};
     }
 
-    std::vector<ParameterSpec> specs_{matrix_spec("first", 6, 4, 1), matrix_spec("second", 5, 3, 1)};
-    ParameterTensors values_{specs_, DType::f32, Place::ghost};
-    ParameterTensors gradients_{specs_, DType::f32, Place::ghost};
+    std::vector<model::ParameterSpec> specs_{model::matrix_spec("first", 6, 4, 1),
+                                             model::matrix_spec("second", 5, 3, 1)};
+    model::ParameterTensors values_{specs_, device::DType::f32, device::Place::ghost};
+    model::ParameterTensors gradients_{specs_, device::DType::f32, device::Place::ghost};
     DataGroups groups_;
     GradientPlan plan_;
 };
 
 TEST_F(GradientExchangeOfTwo, FollowsNoAddressOfAGhost) {
-    GradientExchange exchange = exchange_at(Place::ghost);
+    GradientExchange exchange = exchange_at(device::Place::ghost);
 
     exchange.begin();
     exchange.complete({1, 0});
@@ -43,22 +44,22 @@ TEST_F(GradientExchangeOfTwo, FollowsNoAddressOfAGhost) {
     exchange.share_values();
 
     std::size_t elements = 0;
-    for (const ParameterShard& shard : exchange.own_shards()) elements += shard.box.size();
+    for (const optim::ParameterShard& shard : exchange.own_shards()) elements += shard.box.size();
     EXPECT_GT(elements, 0);
     EXPECT_LT(elements, specs_[0].size() + specs_[1].size());
 }
 
 TEST_F(GradientExchangeOfTwo, PredictsItsMemoryWithGhosts) {
-    const ParameterTensors values(specs_, DType::f32, Place::memory);
-    const ParameterTensors gradients(specs_, DType::f32, Place::memory);
-    const GradientExchange real(plan_, 0, specs_, values, gradients, groups_, Place::memory);
+    const model::ParameterTensors values(specs_, device::DType::f32, device::Place::memory);
+    const model::ParameterTensors gradients(specs_, device::DType::f32, device::Place::memory);
+    const GradientExchange real(plan_, 0, specs_, values, gradients, groups_, device::Place::memory);
 
     EXPECT_GT(real.bytes(), 0);
-    EXPECT_EQ(exchange_at(Place::ghost).bytes(), real.bytes());
+    EXPECT_EQ(exchange_at(device::Place::ghost).bytes(), real.bytes());
 }
 
 TEST_F(GradientExchangeOfTwo, FinishesOnlyWhatIsComplete) {
-    GradientExchange exchange = exchange_at(Place::ghost);
+    GradientExchange exchange = exchange_at(device::Place::ghost);
     exchange.complete({0});
 
     EXPECT_EQ(message_of<BugError>([&] { exchange.finish(); }),
@@ -66,7 +67,7 @@ TEST_F(GradientExchangeOfTwo, FinishesOnlyWhatIsComplete) {
 }
 
 TEST_F(GradientExchangeOfTwo, CompletesAGradientOnce) {
-    GradientExchange exchange = exchange_at(Place::ghost);
+    GradientExchange exchange = exchange_at(device::Place::ghost);
     exchange.complete({0});
 
     EXPECT_EQ(message_of<BugError>([&] { exchange.complete({0}); }),
@@ -74,7 +75,7 @@ TEST_F(GradientExchangeOfTwo, CompletesAGradientOnce) {
 }
 
 TEST_F(GradientExchangeOfTwo, SharesNothingWhileGradientsAreOnTheirWay) {
-    GradientExchange exchange = exchange_at(Place::ghost);
+    GradientExchange exchange = exchange_at(device::Place::ghost);
     exchange.complete({0});
 
     EXPECT_EQ(message_of<BugError>([&] { exchange.share_values(); }),
@@ -84,7 +85,7 @@ TEST_F(GradientExchangeOfTwo, SharesNothingWhileGradientsAreOnTheirWay) {
 TEST_F(GradientExchangeOfTwo, RefusesAPlanThatNamesAParameterItHasNot) {
     specs_[1].name = "other";
 
-    EXPECT_EQ(message_of<BugError>([&] { exchange_at(Place::ghost); }),
+    EXPECT_EQ(message_of<BugError>([&] { exchange_at(device::Place::ghost); }),
               "rank 0 is to hold a piece of second and has no such parameter");
 }
 
@@ -93,16 +94,16 @@ TEST_F(GradientExchangeOfTwo, RefusesAPieceThatLiesInTwoPlaces) {
                             {.box = {{0, 6}, {2, 2}}, .row = 0, .column = 0}};
 
     EXPECT_EQ(
-        message_of<BugError>([&] { exchange_at(Place::ghost); }),
+        message_of<BugError>([&] { exchange_at(device::Place::ghost); }),
         "rank 0 is to hold rows 0..6, columns 0..4 of first as one piece and has it not, or not in one place");
 }
 
 TEST_F(GradientExchangeOfTwo, RefusesBucketsWithoutAGroup) {
     groups_.clear();
 
-    EXPECT_EQ(message_of<BugError>([&] { exchange_at(Place::ghost); }),
+    EXPECT_EQ(message_of<BugError>([&] { exchange_at(device::Place::ghost); }),
               "rank 0 has no data group for a bucket of 2 holders");
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -5,7 +5,7 @@
 #include "unit/stage/small_models.hpp"
 #include "unit/stage/stage_numbers.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 namespace {
 
 // Label smoothing makes a difference to classes only.
@@ -26,12 +26,12 @@ struct Gradient {
 };
 
 // Adds up what some micro-batches give.
-Gradient gradient_over(const ModelConfig& config, const Stream& backend, const std::vector<TokenRows>& batches,
-                       const PassOptions& options = in_training) {
-    Stream stream = backend;
+Gradient gradient_over(const model::ModelConfig& config, const device::Stream& backend,
+                       const std::vector<TokenRows>& batches, const PassOptions& options = in_training) {
+    device::Stream stream = backend;
     Gradient sum;
     for (const TokenRows& rows : batches) {
-        WholeModel stage = make_stage(config, DType::f64, rows.shape());
+        WholeModel stage = make_stage(config, device::DType::f64, rows.shape());
         scatter_weights(stage);
         sum.add(stage, stage.forward_backward(stream, rows.batch(), options));
     }
@@ -49,8 +49,8 @@ void expect_equal(const Gradient& gradient, const Gradient& expected, double bar
 
 class ModelGradient : public testing::TestWithParam<Trial> {
 protected:
-    Stream stream_ = GetParam().stream;
-    const ModelConfig config_ = config_of(GetParam().model);
+    device::Stream stream_ = GetParam().stream;
+    const model::ModelConfig config_ = config_of(GetParam().model);
 
     TokenSample sample(std::int64_t visit, std::size_t length) const {
         return make_sample(config_, visit, length);
@@ -58,7 +58,7 @@ protected:
 };
 
 // d loss / d element from four values of the loss; the error falls with the fourth power of the step.
-double slope(WholeModel& stage, Stream& stream, const TokenRows& rows, std::size_t tensor,
+double slope(WholeModel& stage, device::Stream& stream, const TokenRows& rows, std::size_t tensor,
              std::size_t element) {
     constexpr double step = 1e-3;
     double* const address = static_cast<double*>(stage.values()[tensor].at(element));
@@ -74,7 +74,7 @@ double slope(WholeModel& stage, Stream& stream, const TokenRows& rows, std::size
 
 TEST_P(ModelGradient, IsTheSlopeOfTheLossForEveryParameter) {
     const TokenRows rows(std::array{sample(3, 9), sample(4, 4)});
-    WholeModel stage = make_stage(config_, DType::f64, rows.shape());
+    WholeModel stage = make_stage(config_, device::DType::f64, rows.shape());
     scatter_weights(stage);
     stage.forward_backward(stream_, rows.batch(), in_training);
     const NamedNumbers all = gradients_of(stage);
@@ -95,7 +95,7 @@ TEST_P(ModelGradient, IsTheSlopeOfTheLossForEveryParameter) {
 
 TEST_P(ModelGradient, IsTheSameWithItsHalvesApart) {
     const TokenRows rows(std::array{sample(3, 9), sample(4, 4)});
-    WholeModel stage = make_stage(config_, DType::f64, rows.shape(), BackwardHalves::apart);
+    WholeModel stage = make_stage(config_, device::DType::f64, rows.shape(), BackwardHalves::apart);
     scatter_weights(stage);
 
     Gradient apart;
@@ -106,7 +106,7 @@ TEST_P(ModelGradient, IsTheSameWithItsHalvesApart) {
 
 TEST_P(ModelGradient, AddsUpOverPassesAndFollowsTheLossScale) {
     const TokenRows rows(std::array{sample(3, 9)});
-    WholeModel stage = make_stage(config_, DType::f64, rows.shape());
+    WholeModel stage = make_stage(config_, device::DType::f64, rows.shape());
     scatter_weights(stage);
     PassOptions options = in_training;
 
@@ -126,7 +126,7 @@ TEST_P(ModelGradient, IsTheSameWithDropoutHoweverSamplesAreGrouped) {
     const std::vector<TokenSample> reversed(all.rbegin(), all.rend());
     const std::span<const TokenSample> samples(all);
     const Gradient expected =
-        gradient_over(config_, Stream{.backend = ReferenceStream{}}, {TokenRows(samples)});
+        gradient_over(config_, device::Stream{.backend = device::ReferenceStream{}}, {TokenRows(samples)});
 
     const auto expect_same = [&](const char* grouping, const std::vector<TokenRows>& batches) {
         SCOPED_TRACE(grouping);
@@ -155,7 +155,7 @@ TEST_P(ModelGradient, FollowsTheDropoutKey) {
 
 TEST_P(ModelGradient, IsOfTheLossThatEvaluationGivesWithoutDropout) {
     const TokenRows rows(std::array{sample(3, 9), sample(4, 4)});
-    WholeModel stage = make_stage(config_, DType::f64, rows.shape());
+    WholeModel stage = make_stage(config_, device::DType::f64, rows.shape());
     scatter_weights(stage);
 
     const double evaluated = stage.evaluate(stream_, rows.batch()).loss;
@@ -169,8 +169,8 @@ INSTANTIATE_TEST_SUITE_P(Models, ModelGradient, testing::ValuesIn(every_trial())
                          [](const auto& trial) { return testing::PrintToString(trial.param); });
 
 // Few parameters, and logits that need several tiles.
-ModelConfig with_large_vocabulary(std::size_t positions) {
-    ModelConfig config = without_dropout(config_of(every_small_model().front()));
+model::ModelConfig with_large_vocabulary(std::size_t positions) {
+    model::ModelConfig config = without_dropout(config_of(every_small_model().front()));
     config.layers = 1;
     config.width = 4;
     config.positions = positions;
@@ -180,13 +180,13 @@ ModelConfig with_large_vocabulary(std::size_t positions) {
 
 // A smaller micro-batch may be cut into larger tiles: 171 rows make two of 86, but 166 rows one of 166.
 TEST(StageMemory, PredictedForALargeMicroBatchHoldsEverySmallerOne) {
-    const ModelConfig config = with_large_vocabulary(171);
+    const model::ModelConfig config = with_large_vocabulary(171);
     const TokenRows largest(std::array{make_sample(config, 0, 171)});
-    const StageMemory enough = predict(config, DType::f64, largest.shape());
+    const StageMemory enough = predict(config, device::DType::f64, largest.shape());
 
     for (std::size_t rows = 1; rows <= 171; ++rows) {
         const TokenRows smaller(std::array{make_sample(config, 0, rows)});
-        const StageMemory needed = predict(config, DType::f64, smaller.shape());
+        const StageMemory needed = predict(config, device::DType::f64, smaller.shape());
 
         EXPECT_LE(needed.scratch, enough.scratch) << rows << " rows";
         EXPECT_LE(needed.activations, enough.activations) << rows << " rows";
@@ -195,10 +195,10 @@ TEST(StageMemory, PredictedForALargeMicroBatchHoldsEverySmallerOne) {
 
 // Half of the vocabulary on each of two ranks: 340 rows make two tiles of 170, but 333 rows one.
 TEST(StageMemory, PredictedForARankOfATeamHoldsEverySmallerMicroBatch) {
-    const ModelConfig config = with_large_vocabulary(340);
+    const model::ModelConfig config = with_large_vocabulary(340);
     const StageSpec head{.layers = {build_layers(config).size() - 1, 1}, .part = {.rank = 0, .shares = {1, 1}}};
     for (const bool cuts_rows : {false, true}) {
-        const PassKind kind{.dtype = DType::f64, .cuts_rows = cuts_rows};
+        const PassKind kind{.dtype = device::DType::f64, .cuts_rows = cuts_rows};
         const TokenRows largest(std::array{make_sample(config, 0, 340)});
         const StageMemory enough = predict(config, head, largest.shape(), kind);
 
@@ -213,12 +213,12 @@ TEST(StageMemory, PredictedForARankOfATeamHoldsEverySmallerMicroBatch) {
 }
 
 TEST(HeadGradient, IsTheSameWhereLogitsComeInSeveralTiles) {
-    const ModelConfig config = with_large_vocabulary(100);
+    const model::ModelConfig config = with_large_vocabulary(100);
     const std::vector<TokenSample> samples{make_sample(config, 0, 100), make_sample(config, 1, 71)};
-    const Stream stream{.backend = CpuStream{}};
-    const Head head(config, TensorPart{});
-    ASSERT_LT(head.tile_rows(DType::f64, 171), 100U);
-    ASSERT_EQ(head.tile_rows(DType::f64, 100), 100U);
+    const device::Stream stream{.backend = device::CpuStream{}};
+    const model::Head head(config, model::TensorPart{});
+    ASSERT_LT(head.tile_rows(device::DType::f64, 171), 100U);
+    ASSERT_EQ(head.tile_rows(device::DType::f64, 100), 100U);
 
     const Gradient tiled = gradient_over(config, stream, {TokenRows(samples)});
 
@@ -228,4 +228,4 @@ TEST(HeadGradient, IsTheSameWhereLogitsComeInSeveralTiles) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -4,7 +4,7 @@
 
 #include "unit/stage/record_trial.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 namespace {
 
 class HuggingFaceLogits : public RecordTest {
@@ -20,7 +20,7 @@ protected:
     }
 
     // -log of the probability of a row of a segment in one of the two columns of recorded span logits.
-    double span_surprise(const Segment& segment, std::size_t row, std::size_t column) const {
+    double span_surprise(const kernels::Segment& segment, std::size_t row, std::size_t column) const {
         const auto logit = [&](std::size_t r) { return record_.logits.at(2 * (segment.begin + r) + column); };
         double sum = 0;
         for (std::size_t r = 0; r < segment.length; ++r) sum += std::exp(logit(r));
@@ -34,16 +34,16 @@ protected:
 };
 
 // The last hidden states through every layer but the head.
-std::vector<double> hidden_of(const WholeModel& stage, Stream& stream, const ModelConfig& config,
+std::vector<double> hidden_of(const WholeModel& stage, device::Stream& stream, const model::ModelConfig& config,
                               const TokenRows& rows) {
-    const TokenBatch batch = rows.batch();
-    Arena kept("kept", std::size_t{1} << 22, Place::memory);
-    Arena scratch("scratch", std::size_t{1} << 22, Place::memory);
-    const Pass pass{.stream = stream, .batch = batch, .scratch = scratch, .dtype = stage.dtype()};
-    ConstTensor hidden;
-    for (const Layer& layer : build_layers(config)) {
-        std::vector<ConstTensor> weights;
-        for (const ParameterSpec& spec : parameters_of(layer)) {
+    const model::TokenBatch batch = rows.batch();
+    device::Arena kept("kept", std::size_t{1} << 22, device::Place::memory);
+    device::Arena scratch("scratch", std::size_t{1} << 22, device::Place::memory);
+    const model::Pass pass{.stream = stream, .batch = batch, .scratch = scratch, .dtype = stage.dtype()};
+    device::ConstTensor hidden;
+    for (const model::Layer& layer : build_layers(config)) {
+        std::vector<device::ConstTensor> weights;
+        for (const model::ParameterSpec& spec : parameters_of(layer)) {
             std::size_t i = 0;
             while (stage.parameters().at(i).name != spec.name) ++i;
             weights.push_back(stage.values()[i]);
@@ -51,7 +51,7 @@ std::vector<double> hidden_of(const WholeModel& stage, Stream& stream, const Mod
         std::visit(
             [&]<class L>(const L& l) {
                 typename L::State state;
-                if constexpr (!is_head<L>) hidden = l.forward(pass, weights, hidden, state, kept);
+                if constexpr (!model::is_head<L>) hidden = l.forward(pass, weights, hidden, state, kept);
             },
             layer);
     }
@@ -59,7 +59,7 @@ std::vector<double> hidden_of(const WholeModel& stage, Stream& stream, const Mod
 }
 
 // One row's hidden state times the head's matrix, plus its bias if it has one.
-std::vector<double> logits_of(std::span<const double> hidden, const std::vector<ParameterSpec>& head,
+std::vector<double> logits_of(std::span<const double> hidden, const std::vector<model::ParameterSpec>& head,
                               const NamedNumbers& weights) {
     std::vector<double> logits(head[0].rows, 0.0);
     if (head.size() > 1) logits = weights.at(head[1].name);
@@ -72,8 +72,8 @@ std::vector<double> logits_of(std::span<const double> hidden, const std::vector<
 
 TEST_P(HuggingFaceLogits, AreThose) {
     const WholeModel stage = loaded_stage(packed_);
-    Stream stream = machine_.stream();
-    const TokenBatch batch = packed_.batch();
+    device::Stream stream = machine_.stream();
+    const model::TokenBatch batch = packed_.batch();
     std::vector<std::size_t> rows(batch.rows());
     std::iota(rows.begin(), rows.end(), 0U);
     if (record_.config.task != Task::span) {
@@ -83,7 +83,7 @@ TEST_P(HuggingFaceLogits, AreThose) {
 
     const std::vector<double> hidden = hidden_of(stage, stream, record_.config, packed_);
 
-    const std::vector<ParameterSpec> head = parameters_of(build_layers(record_.config).back());
+    const std::vector<model::ParameterSpec> head = parameters_of(build_layers(record_.config).back());
     const std::size_t width = record_.config.width;
     std::vector<double> logits;
     for (const std::size_t row : rows) {
@@ -100,7 +100,7 @@ class HuggingFaceAnswers : public HuggingFaceLogits {};
 
 TEST_P(HuggingFaceTargets, HaveTheSameProbabilitiesWhicheverTheyAre) {
     WholeModel stage = loaded_stage(packed_);
-    Stream stream = machine_.stream();
+    device::Stream stream = machine_.stream();
     for (std::size_t prediction = 0; prediction < record_.terms(); ++prediction) {
         const std::size_t target = (7 * prediction + 3) % outputs_;
         SCOPED_TRACE(cat("prediction ", prediction, ", target ", target));
@@ -115,9 +115,9 @@ TEST_P(HuggingFaceTargets, HaveTheSameProbabilitiesWhicheverTheyAre) {
 
 TEST_P(HuggingFaceAnswers, HaveTheSameProbabilitiesWhicheverTheyAre) {
     WholeModel stage = loaded_stage(padded_);
-    Stream stream = machine_.stream();
+    device::Stream stream = machine_.stream();
     for (std::size_t sample = 0; sample < record_.samples.size(); ++sample) {
-        const Segment segment = packed_.shape().segments[sample];
+        const kernels::Segment segment = packed_.shape().segments[sample];
         for (std::size_t first = 0; first < segment.length; ++first) {
             const std::size_t last = segment.length - 1 - first;
             SCOPED_TRACE(cat("sample ", sample, ", rows ", first, " and ", last));
@@ -132,11 +132,11 @@ TEST_P(HuggingFaceAnswers, HaveTheSameProbabilitiesWhicheverTheyAre) {
 }
 
 TEST_P(HuggingFaceLogits, LeadToTheSameChoices) {
-    Stream stream = machine_.stream();
+    device::Stream stream = machine_.stream();
     for (const TokenRows* rows : {&packed_, &padded_}) {
         WholeModel stage = loaded_stage(*rows);
 
-        const LossState result = stage.evaluate(stream, rows->batch());
+        const model::LossState result = stage.evaluate(stream, rows->batch());
 
         EXPECT_EQ(result.choices, record_.choices) << (rows == &packed_ ? "packed" : "padded");
     }
@@ -151,4 +151,4 @@ INSTANTIATE_TEST_SUITE_P(Records, HuggingFaceAnswers, testing::ValuesIn(trials_o
                          trial_name);
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::stage

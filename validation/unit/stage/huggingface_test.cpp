@@ -5,7 +5,7 @@
 #include "trireme/optim/optimizer.hpp"
 #include "unit/stage/record_trial.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 namespace {
 
 using HuggingFace = RecordTest;
@@ -26,21 +26,22 @@ TEST_P(HuggingFace, AgreesWithLabelSmoothingWhichIsOfClassesOnly) {
 
 TEST_P(HuggingFace, AgreesOnTenStepsOfAdamW) {
     WholeModel stage = loaded_stage(padded_);
-    Stream stream = machine_.stream();
-    const std::vector<ParameterShard> all = whole_parameters(stage.parameters());
-    Optimizer optimizer(record_.optimizer, stage.parameters(), all, machine_.dtype, Place::memory);
-    Arena scratch("norm", 1 << 14, Place::memory);
+    device::Stream stream = machine_.stream();
+    const std::vector<optim::ParameterShard> all = optim::whole_parameters(stage.parameters());
+    optim::Optimizer optimizer(record_.optimizer, stage.parameters(), all, machine_.dtype,
+                               device::Place::memory);
+    device::Arena scratch("norm", 1 << 14, device::Place::memory);
     const auto count = static_cast<double>(record_.terms());
     std::vector<double> losses;
     std::vector<double> norms;
 
     for (std::size_t step = 0; step < record_.norms.size(); ++step) {
-        launch(stream, Fill{.output = stage.gradients().all(), .value = 0});
+        launch(stream, kernels::Fill{.output = stage.gradients().all(), .value = 0});
         losses.push_back(stage.forward_backward(stream, padded_.batch(), {.loss_scale = 1 / count}) / count);
         norms.push_back(std::sqrt(sum_of_squares(stream, stage.gradients(), all, scratch)));
         optimizer.update(stream, stage.values(), stage.gradients(),
                          learning_rate(record_.optimizer, step, record_.norms.size()),
-                         clip_scale(norms.back(), record_.optimizer.clip));
+                         optim::clip_scale(norms.back(), record_.optimizer.clip));
     }
     losses.push_back(stage.evaluate(stream, padded_.batch()).loss / count);
 
@@ -67,7 +68,7 @@ std::size_t element_that_matters(const std::vector<double>& weight, const std::v
 
 TEST_P(HuggingFace, NoticesOneChangedWeightOfAnyTensor) {
     // A thousandth of one weight moves some models by less than the bar of f32.
-    const double factor = machine_.dtype == DType::f64 ? 1.001 : 1.1;
+    const double factor = machine_.dtype == device::DType::f64 ? 1.001 : 1.1;
     for (const auto& [name, numbers] : record_.weights) {
         const std::vector<double>& gradient = record_.plain.gradients.at(name);
         if (is_only_rounding(record_.plain.gradients, name)) {
@@ -87,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Records, HuggingFace, testing::ValuesIn(trials_of(recor
                          [](const auto& trial) { return trial.param.name(); });
 
 TEST(ParameterCount, IsThatOfGpt2) {
-    ModelConfig config = model_named("gpt2");
+    model::ModelConfig config = model::model_named("gpt2");
     config.tied = true;
     const std::size_t tied = parameter_count(config);
     config.tied = false;
@@ -98,4 +99,4 @@ TEST(ParameterCount, IsThatOfGpt2) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::stage

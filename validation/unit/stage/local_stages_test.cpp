@@ -7,40 +7,40 @@
 #include "error_message.hpp"
 #include "unit/stage/stages_of.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 namespace {
 
 TEST_P(StagesOf, AModelOnOneRankAreTheModelToTheBit) {
-    LocalStages stages(work_of(0, {0, 1}), nullptr, false, Place::memory);
+    LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::Place::memory);
     take_weights(stages);
-    const PipelineShape shape = shape_of(1, 2);
-    const Program program = program_of("0F0 1F0 0F1 1F1 1B0 0B0 1B1 0B1 REDUCE1 REDUCE0 STEP0 STEP1");
-    WholeModel whole = make_stage(config_, DType::f64, rows_[0].shape());
+    const schedule::PipelineShape shape = shape_of(1, 2);
+    const schedule::Program program = program_of("0F0 1F0 0F1 1F1 1B0 0B0 1B1 0B1 REDUCE1 REDUCE0 STEP0 STEP1");
+    WholeModel whole = make_stage(config_, device::DType::f64, rows_[0].shape());
     std::vector<double> expected;
     train_whole(whole, 2, expected);
 
     run_all(stages, round_of(shape, program));
 
     EXPECT_EQ(losses_of(stages), expected);
-    EXPECT_EQ(gradients_of(stages), trireme::gradients_of(whole));
+    EXPECT_EQ(gradients_of(stages), trireme::stage::gradients_of(whole));
 }
 
 // Gradients add up in another order.
 TEST_P(StagesOf, AModelGiveItsGradientsInAnyOrderOfBackwardPassesAndHalves) {
-    WholeModel whole = make_stage(config_, DType::f64, rows_[0].shape());
+    WholeModel whole = make_stage(config_, device::DType::f64, rows_[0].shape());
     std::vector<double> losses;
     train_whole(whole, 3, losses);
-    const NamedNumbers expected = trireme::gradients_of(whole);
-    const PipelineShape shape = shape_of(1, 3);
+    const NamedNumbers expected = trireme::stage::gradients_of(whole);
+    const schedule::PipelineShape shape = shape_of(1, 3);
 
     for (const char* const text :
          {"0F0 0F1 0F2 1F0 1F1 1F2 1B2 1B1 1B0 0B1 0B0 0B2 REDUCE1 REDUCE0 STEP0 STEP1",
           "0F0 1F0 1I0 0I0 0F1 1F1 1I1 1W0 0F2 1F2 1I2 0I1 0W0 1W2 0I2 1W1 0W2 0W1 "
           "REDUCE0 REDUCE1 STEP0 STEP1"}) {
         SCOPED_TRACE(text);
-        LocalStages stages(work_of(0, {0, 1}), nullptr, false, Place::memory);
+        LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::Place::memory);
         take_weights(stages);
-        const Program program = program_of(text);
+        const schedule::Program program = program_of(text);
 
         run_all(stages, round_of(shape, program));
 
@@ -52,18 +52,19 @@ TEST_P(StagesOf, AModelGiveItsGradientsInAnyOrderOfBackwardPassesAndHalves) {
 }
 
 TEST_P(StagesOf, AModelEvaluateAsTheModelDoes) {
-    LocalStages stages(work_of(0, {0, 1}), nullptr, false, Place::memory);
+    LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::Place::memory);
     take_weights(stages);
-    WholeModel whole = make_stage(config_, DType::f64, rows_[0].shape());
+    WholeModel whole = make_stage(config_, device::DType::f64, rows_[0].shape());
     scatter_weights(whole);
-    const PipelineShape shape = shape_of(1, 3, false);
-    const Program program = program_of("0F0 0F1 1F0 0F2 1F1 1F2");
+    const schedule::PipelineShape shape = shape_of(1, 3, false);
+    const schedule::Program program = program_of("0F0 0F1 1F0 0F2 1F1 1F2");
 
     run_all(stages, round_of(shape, program));
 
     ASSERT_EQ(stages.outcomes(0).size(), 3U);
     for (const auto& [micro_batch, outcome] : stages.outcomes(0)) {
-        const LossState expected = whole.evaluate(stream_, batches_[static_cast<std::size_t>(micro_batch)]);
+        const model::LossState expected =
+            whole.evaluate(stream_, batches_[static_cast<std::size_t>(micro_batch)]);
         EXPECT_EQ(outcome.loss, expected.loss);
         EXPECT_EQ(outcome.choices, expected.choices);
     }
@@ -71,9 +72,9 @@ TEST_P(StagesOf, AModelEvaluateAsTheModelDoes) {
 }
 
 void carry(LocalStages& sender, std::string_view send, LocalStages& receiver, std::string_view receive) {
-    const Instruction message = parse_instruction(send, "the test");
-    const Tensor place = receiver.place_for(parse_instruction(receive, "the test"));
-    const ConstTensor result = sender.result_for(message);
+    const schedule::Instruction message = schedule::parse_instruction(send, "the test");
+    const device::Tensor place = receiver.place_for(schedule::parse_instruction(receive, "the test"));
+    const device::ConstTensor result = sender.result_for(message);
     ASSERT_EQ(place.bytes(), result.bytes());
     std::memcpy(place.data, result.data, result.bytes());
     sender.sent(message);
@@ -81,16 +82,16 @@ void carry(LocalStages& sender, std::string_view send, LocalStages& receiver, st
 
 // A micro-batch from the first rank to the second and back, several times over.
 TEST_P(StagesOf, TwoRanksHandRowsToEachOtherInMemoryThatIsUsedAgain) {
-    LocalStages first(work_of(0, {0}), nullptr, false, Place::memory);
-    LocalStages second(work_of(1, {1}), nullptr, false, Place::memory);
+    LocalStages first(work_of(0, {0}), nullptr, false, device::Place::memory);
+    LocalStages second(work_of(1, {1}), nullptr, false, device::Place::memory);
     take_weights(first);
     take_weights(second);
-    const PipelineShape shape = shape_of(2, 1);
+    const schedule::PipelineShape shape = shape_of(2, 1);
     const std::array programs{program_of("0F0 0SEND_F0 0RECV_B0 0B0 REDUCE0 STEP0"),
                               program_of("1RECV_F0 1F0 1B0 1SEND_B0 REDUCE1 STEP1")};
     const Round first_round = round_of(shape, programs[0]);
     const Round second_round = round_of(shape, programs[1]);
-    WholeModel whole = make_stage(config_, DType::f64, rows_[0].shape());
+    WholeModel whole = make_stage(config_, device::DType::f64, rows_[0].shape());
     std::vector<double> expected;
     train_whole(whole, 1, expected);
     std::size_t bytes_of_the_first_round = 0;
@@ -98,12 +99,12 @@ TEST_P(StagesOf, TwoRanksHandRowsToEachOtherInMemoryThatIsUsedAgain) {
     for (int repeat = 0; repeat < 3; ++repeat) {
         begin(first, first_round);
         begin(second, second_round);
-        first.run({Op::forward, 0, 0});
+        first.run({schedule::Op::forward, 0, 0});
         carry(first, "0SEND_F0", second, "1RECV_F0");
-        second.run({Op::forward, 1, 0});
-        second.run({Op::backward, 1, 0});
+        second.run({schedule::Op::forward, 1, 0});
+        second.run({schedule::Op::backward, 1, 0});
         carry(second, "1SEND_B0", first, "0RECV_B0");
-        first.run({Op::backward, 0, 0});
+        first.run({schedule::Op::backward, 0, 0});
         EXPECT_EQ(losses_of(second), expected);
         if (repeat > 0) continue;
         bytes_of_the_first_round = first.peak_bytes() + second.peak_bytes();
@@ -113,7 +114,7 @@ TEST_P(StagesOf, TwoRanksHandRowsToEachOtherInMemoryThatIsUsedAgain) {
             sum.resize(gradient.size());
             for (std::size_t e = 0; e < gradient.size(); ++e) sum[e] += gradient[e];
         }
-        const NamedNumbers all = trireme::gradients_of(whole);
+        const NamedNumbers all = trireme::stage::gradients_of(whole);
         for (const auto& [name, gradient] : all) {
             EXPECT_LE(error_of(gradients.at(name), gradient, gradient_floor(all, name)), 1e-12) << name;
         }
@@ -130,16 +131,16 @@ class LoneExchange {
 public:
     explicit LoneExchange(const LocalParameters& held) : plan_(plan_of(held.specs())) {
         exchanges_.emplace_back(plan_, 0, held.specs(), held.values(), held.gradients(), groups_,
-                                Place::memory);
+                                device::Place::memory);
     }
 
     std::vector<GradientExchange>* all() { return &exchanges_; }
     GradientExchange& operator*() { return exchanges_.front(); }
 
 private:
-    static GradientPlan plan_of(const std::vector<ParameterSpec>& specs) {
+    static GradientPlan plan_of(const std::vector<model::ParameterSpec>& specs) {
         GradientPlan plan;
-        for (const ParameterSpec& spec : specs) {
+        for (const model::ParameterSpec& spec : specs) {
             plan.tensors.push_back({spec.name, spec.rows, spec.columns, 0, {{0, spec.placements[0].box}}});
         }
         plan.pieces = cut_in_pieces(plan.tensors);
@@ -156,11 +157,11 @@ class TiedStages : public StagesOf {};
 
 // finish() throws where a gradient is not complete, complete() where one is twice.
 TEST_P(TiedStages, CompleteEachGradientOnceAtTheLastBackwardPassOfAllItsUses) {
-    LocalStages stages(work_of(0, {0, 1}), nullptr, false, Place::memory);
+    LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::Place::memory);
     LoneExchange exchange(stages.parameters());
     stages.sum_with(exchange.all());
-    const PipelineShape shape = shape_of(1, 2);
-    const Program program = program_of("0F0 1F0 0F1 1F1 1B0 1B1 0B1 0B0 REDUCE1 REDUCE0 STEP0 STEP1");
+    const schedule::PipelineShape shape = shape_of(1, 2);
+    const schedule::Program program = program_of("0F0 1F0 0F1 1F1 1B0 1B1 0B1 0B0 REDUCE1 REDUCE0 STEP0 STEP1");
     int updates = 0;
     Round round = round_of(shape, program);
     UpdateCall count([&] {
@@ -175,11 +176,11 @@ TEST_P(TiedStages, CompleteEachGradientOnceAtTheLastBackwardPassOfAllItsUses) {
 }
 
 TEST_P(TiedStages, CompleteEachGradientWhereMicroBatchesAreEmpty) {
-    LocalStages stages(work_of(0, {0, 1}), nullptr, false, Place::memory);
+    LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::Place::memory);
     LoneExchange exchange(stages.parameters());
     stages.sum_with(exchange.all());
-    const PipelineShape shape = shape_of(1, 2);
-    const Program program = program_of("0F0 1F0 0F1 1F1 1B0 0B0 1B1 0B1 REDUCE1 REDUCE0 STEP0 STEP1");
+    const schedule::PipelineShape shape = shape_of(1, 2);
+    const schedule::Program program = program_of("0F0 1F0 0F1 1F1 1B0 0B0 1B1 0B1 REDUCE1 REDUCE0 STEP0 STEP1");
     Round round = round_of(shape, program);
     int updates = 0;
     UpdateCall count([&] {
@@ -204,31 +205,31 @@ INSTANTIATE_TEST_SUITE_P(Models, TiedStages, testing::Values(every_small_model()
 
 // One row over three ranks: the last has none, and still gives back each place that it was given.
 TEST(StagesWithoutOwnRows, UseTheirMemoryAgain) {
-    ModelConfig config = config_of(every_small_model().front());
+    model::ModelConfig config = config_of(every_small_model().front());
     config.heads = 4;
     const TokenRows rows(std::array{make_sample(config, 0, 1)});
-    const TokenBatch batch = rows.batch();
+    const model::TokenBatch batch = rows.batch();
     const StageSpec spec{.layers = {1, 2}, .part = {.rank = 2, .shares = {1, 1, 1}}};
     const LocalWork work{
         .model = config,
         .stages = {1},
         .specs = {spec},
         .team = 1,
-        .dtype = DType::f64,
-        .memory = predict(config, spec, rows.shape(), {.dtype = DType::f64, .cuts_rows = true}),
+        .dtype = device::DType::f64,
+        .memory = predict(config, spec, rows.shape(), {.dtype = device::DType::f64, .cuts_rows = true}),
         .most_rows = 1};
-    const auto group = ghost_group("tensor", 2, 3);
-    LocalStages stages(work, group.get(), true, Place::ghost);
-    Stream stream{.backend = GhostStream{}};
-    const PipelineShape shape = grid_shape(3, 1, 1, 1);
-    const Program program = program_of("1RECV_F0 1F0 1SEND_F0 1RECV_B0 1B0 1SEND_B0 REDUCE1 STEP1");
+    const auto group = comm::ghost_group("tensor", 2, 3);
+    LocalStages stages(work, group.get(), true, device::Place::ghost);
+    device::Stream stream{.backend = device::GhostStream{}};
+    const schedule::PipelineShape shape = schedule::grid_shape(3, 1, 1, 1);
+    const schedule::Program program = program_of("1RECV_F0 1F0 1SEND_F0 1RECV_B0 1B0 1SEND_B0 REDUCE1 STEP1");
     const Round round{.shape = shape, .program = program};
     std::vector<std::size_t> bytes;
 
     for (int repeat = 0; repeat < 3; ++repeat) {
         stages.begin(stream, round);
         stages.add_step({.batches = {&batch}});
-        for (const Instruction& instruction : program) {
+        for (const schedule::Instruction& instruction : program) {
             if (is_receive(instruction.op)) {
                 EXPECT_EQ(stages.place_for(instruction).rows, 0U);
             } else if (is_send(instruction.op)) {
@@ -245,12 +246,12 @@ TEST(StagesWithoutOwnRows, UseTheirMemoryAgain) {
 }
 
 TEST(RowBuffers, AreMadeOnceForAsManyAsAreInUseAtATime) {
-    RowBuffers buffers(4, 3, DType::f64, Place::memory);
+    RowBuffers buffers(4, 3, device::DType::f64, device::Place::memory);
 
-    const Tensor a = buffers.take(4);
-    const Tensor b = buffers.take(2);
+    const device::Tensor a = buffers.take(4);
+    const device::Tensor b = buffers.take(2);
     buffers.give_back(a);
-    const Tensor c = buffers.take(3);
+    const device::Tensor c = buffers.take(3);
 
     EXPECT_NE(a.data, b.data);
     EXPECT_EQ(a.data, c.data);
@@ -261,10 +262,10 @@ TEST(RowBuffers, AreMadeOnceForAsManyAsAreInUseAtATime) {
 }
 
 TEST(RowBuffers, RefuseMoreRowsThanTheyWereMadeFor) {
-    RowBuffers buffers(4, 3, DType::f64, Place::memory);
+    RowBuffers buffers(4, 3, device::DType::f64, device::Place::memory);
 
     EXPECT_EQ(validation::message_of<BugError>([&] { buffers.take(5); }), "a buffer of 4 rows was asked for 5");
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::stage

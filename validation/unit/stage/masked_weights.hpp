@@ -9,38 +9,40 @@
 #include "trireme/model/channel_choice.hpp"
 #include "trireme/model/resizing.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
 using Masks = std::map<std::string, std::vector<bool>>;  // of whole tensors: what is left out
 
 // Some tiles' worth of channels here and there, of each projection that has one more.
-inline Resizing::Lists scattered_lists(const std::vector<ProjectionShape>& projections, std::size_t tiles = 1) {
-    Resizing::Lists lists;
-    for (const ProjectionShape& projection : projections) {
-        const std::size_t cut = tiles * channel_tile;
-        if (projection.channels < cut + channel_tile) continue;
+inline model::Resizing::Lists scattered_lists(const std::vector<model::ProjectionShape>& projections,
+                                              std::size_t tiles = 1) {
+    model::Resizing::Lists lists;
+    for (const model::ProjectionShape& projection : projections) {
+        const std::size_t cut = tiles * model::channel_tile;
+        if (projection.channels < cut + model::channel_tile) continue;
         const std::vector<double> any(projection.channels);
         const RandomKey key = RandomKey{projection.place.block}.then(projection.weights.front().name);
-        lists[projection.place] = choose_channels(ChannelPolicy::random, any, projection.channels - cut, key);
+        lists[projection.place] =
+            choose_channels(model::ChannelPolicy::random, any, projection.channels - cut, key);
     }
     return lists;
 }
 
 // Adds what a rank that has these parts of projections leaves out by these lists.
-inline void add_masks(const std::vector<ProjectionShape>& projections, const Resizing::Lists& lists,
-                      Masks& masks) {
-    for (const ProjectionShape& projection : projections) {
+inline void add_masks(const std::vector<model::ProjectionShape>& projections,
+                      const model::Resizing::Lists& lists, Masks& masks) {
+    for (const model::ProjectionShape& projection : projections) {
         const auto list = lists.find(projection.place);
         if (list == lists.end()) continue;
         std::vector<bool> is_kept(projection.channels);
         for (const std::int32_t c : list->second) is_kept[static_cast<std::size_t>(c)] = true;
-        for (const ParameterSpec& weight : projection.weights) {
+        for (const model::ParameterSpec& weight : projection.weights) {
             std::vector<bool>& mask = masks[weight.name];
             mask.resize(weight.all_rows * weight.all_columns);
             for (const auto& [box, row, column] : weight.placements) {
                 for (std::size_t e = 0; e < box.rows.count * box.columns.count; ++e) {
                     const std::size_t r = e / box.columns.count, c = e % box.columns.count;
-                    const bool are_rows = projection.axes == WeightAxes::in_out;
+                    const bool are_rows = projection.axes == kernels::WeightAxes::in_out;
                     if (is_kept[are_rows ? row + r : column + c]) continue;
                     mask[(box.rows.begin + r) * weight.all_columns + box.columns.begin + c] = true;
                 }
@@ -58,4 +60,4 @@ inline void apply_mask(const Masks& masks, const std::string& name, std::vector<
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -4,13 +4,13 @@
 
 #include "trireme/model/config_json.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 namespace {
 
-OptimizerConfig read_optimizer(const RecordFile& file) {
-    return {.kind = OptimizerKind::adamw,
+optim::OptimizerConfig read_optimizer(const RecordFile& file) {
+    return {.kind = optim::OptimizerKind::adamw,
             .rate = file.number("optimizer/rate"),
-            .schedule = RateSchedule::constant,
+            .schedule = optim::RateSchedule::constant,
             .weight_decay = file.number("optimizer/weight_decay"),
             .beta1 = file.number("optimizer/beta1"),
             .beta2 = file.number("optimizer/beta2"),
@@ -19,7 +19,7 @@ OptimizerConfig read_optimizer(const RecordFile& file) {
 }
 
 // Of one image (channels, size, size): its patches, row by row of them, each (channels, patch, patch).
-std::vector<float> cut_into_patches(const ImageInput& image, const double* pixels) {
+std::vector<float> cut_into_patches(const model::ImageInput& image, const double* pixels) {
     std::vector<float> values;
     const std::size_t across = image.size / image.patch;
     for (std::size_t p = 0; p < image.patches(); ++p) {
@@ -53,7 +53,7 @@ Columns read_columns(const RecordFile& file) {
 }
 
 // `index` counts samples, `begin` and `length` are its rows among all.
-TokenSample sample_of(const Columns& all, const ImageInput& image, std::size_t index, std::size_t begin,
+TokenSample sample_of(const Columns& all, const model::ImageInput& image, std::size_t index, std::size_t begin,
                       std::size_t length) {
     TokenSample sample{.visit = static_cast<std::int64_t>(index)};
     const auto part = [&](const std::vector<std::int32_t>& values) {
@@ -78,7 +78,7 @@ TokenSample sample_of(const Columns& all, const ImageInput& image, std::size_t i
     return sample;
 }
 
-std::vector<TokenSample> read_samples(const RecordFile& file, const ImageInput& image) {
+std::vector<TokenSample> read_samples(const RecordFile& file, const model::ImageInput& image) {
     const Columns all = read_columns(file);
     std::vector<TokenSample> samples;
     std::size_t row = 0;
@@ -133,7 +133,7 @@ ModelRecord read_record(const std::string& name) {
     const std::string folder = moved != nullptr ? moved : TRIREME_SOURCE_DIR "/validation/reference";
     const std::string path = cat(folder, "/", name, ".h5");
     const RecordFile file(path);
-    ModelRecord record{.config = model_from_config_json(file.text("config.json"), path),
+    ModelRecord record{.config = model::model_from_config_json(file.text("config.json"), path),
                        .optimizer = read_optimizer(file),
                        .weights = file.all_in("weights"),
                        .plain = read_pass(file, ""),
@@ -149,4 +149,4 @@ ModelRecord read_record(const std::string& name) {
     return record;
 }
 
-}  // namespace trireme
+}  // namespace trireme::stage

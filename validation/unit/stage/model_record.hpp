@@ -10,7 +10,7 @@
 #include "unit/stage/record_file.hpp"
 #include "unit/stage/token_rows.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
 // One pass forward and backward, and what PyTorch's own float32 run is off it by.
 struct RecordedPass {
@@ -22,8 +22,8 @@ struct RecordedPass {
 };
 
 struct ModelRecord {
-    ModelConfig config;  // as read from Hugging Face's config.json
-    OptimizerConfig optimizer;
+    model::ModelConfig config;  // as read from Hugging Face's config.json
+    optim::OptimizerConfig optimizer;
     std::vector<TokenSample> samples = {};
     NamedNumbers weights;  // by the names in Hugging Face's files; each representable in float
     RecordedPass plain;
@@ -48,4 +48,4 @@ std::vector<std::string> record_names();
 // Throws ResourceError if the file cannot be read.
 ModelRecord read_record(const std::string& name);
 
-}  // namespace trireme
+}  // namespace trireme::stage

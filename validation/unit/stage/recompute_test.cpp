@@ -5,13 +5,13 @@
 #include "unit/stage/small_models.hpp"
 #include "unit/stage/stage_numbers.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 namespace {
 
 struct RecomputeTrial {
     const char* name;
-    Stream stream;
-    DType dtype;
+    device::Stream stream;
+    device::DType dtype;
     SmallModel model;
 
     friend void PrintTo(const RecomputeTrial& trial, std::ostream* out) {
@@ -22,8 +22,8 @@ struct RecomputeTrial {
 std::vector<RecomputeTrial> every_recompute_trial() {
     std::vector<RecomputeTrial> trials;
     for (const SmallModel& model : every_small_model()) {
-        trials.push_back({"reference_f64", {.backend = ReferenceStream{}}, DType::f64, model});
-        trials.push_back({"cpu_f32", {.backend = CpuStream{}}, DType::f32, model});
+        trials.push_back({"reference_f64", {.backend = device::ReferenceStream{}}, device::DType::f64, model});
+        trials.push_back({"cpu_f32", {.backend = device::CpuStream{}}, device::DType::f32, model});
     }
     return trials;
 }
@@ -41,12 +41,13 @@ protected:
         }
     }
 
-    StageMemory memory_of(Recompute recompute, BackwardHalves halves = BackwardHalves::together) const {
+    StageMemory memory_of(plan::Recompute recompute, BackwardHalves halves = BackwardHalves::together) const {
         return predict(config_, GetParam().dtype, rows().shape(), halves, recompute);
     }
 
-    WholeModel model_of(Recompute recompute, BackwardHalves halves = BackwardHalves::together) const {
-        WholeModel model(config_, GetParam().dtype, Place::memory, memory_of(recompute, halves), recompute);
+    WholeModel model_of(plan::Recompute recompute, BackwardHalves halves = BackwardHalves::together) const {
+        WholeModel model(config_, GetParam().dtype, device::Place::memory, memory_of(recompute, halves),
+                         recompute);
         scatter_weights(model);
         return model;
     }
@@ -56,24 +57,24 @@ protected:
         return model.forward_backward(stream_, rows.batch(), {.dropout_key = RandomKey{77}}, halves);
     }
 
-    LossState evaluate(WholeModel& model) {
+    model::LossState evaluate(WholeModel& model) {
         const TokenRows rows = this->rows();
         return model.evaluate(stream_, rows.batch());
     }
 
     TokenRows rows() const { return TokenRows(samples_); }
 
-    Stream stream_ = GetParam().stream;
-    const ModelConfig config_ = config_of(GetParam().model);
+    device::Stream stream_ = GetParam().stream;
+    const model::ModelConfig config_ = config_of(GetParam().model);
     std::vector<TokenSample> samples_;
 };
 
 TEST_P(RecomputeOf, ChangesNoBitOfLossAndGradients) {
-    WholeModel keeper = model_of(Recompute::none);
+    WholeModel keeper = model_of(plan::Recompute::none);
     const double loss = train(keeper);
     const NamedNumbers gradients = gradients_of(keeper);
 
-    for (const Recompute recompute : {Recompute::selective, Recompute::full}) {
+    for (const plan::Recompute recompute : {plan::Recompute::selective, plan::Recompute::full}) {
         WholeModel model = model_of(recompute);
 
         EXPECT_EQ(train(model), loss) << name_of(recompute);
@@ -82,24 +83,25 @@ TEST_P(RecomputeOf, ChangesNoBitOfLossAndGradients) {
 }
 
 TEST_P(RecomputeOf, ChangesNoBitWithTheHalvesApart) {
-    WholeModel keeper = model_of(Recompute::none, BackwardHalves::apart);
-    WholeModel forgetter = model_of(Recompute::selective, BackwardHalves::apart);
+    WholeModel keeper = model_of(plan::Recompute::none, BackwardHalves::apart);
+    WholeModel forgetter = model_of(plan::Recompute::selective, BackwardHalves::apart);
 
     EXPECT_EQ(train(forgetter, BackwardHalves::apart), train(keeper, BackwardHalves::apart));
     EXPECT_EQ(gradients_of(forgetter), gradients_of(keeper));
 }
 
 TEST_P(RecomputeOf, KeepsTheLessTheMoreIsComputedAgain) {
-    const std::size_t all = memory_of(Recompute::none).activations;
-    const std::size_t some = memory_of(Recompute::selective).activations;
-    const std::size_t inputs = memory_of(Recompute::full).activations;
+    const std::size_t all = memory_of(plan::Recompute::none).activations;
+    const std::size_t some = memory_of(plan::Recompute::selective).activations;
+    const std::size_t inputs = memory_of(plan::Recompute::full).activations;
 
     EXPECT_GT(all, some);
     EXPECT_GT(some, inputs);
 }
 
 TEST_P(RecomputeOf, UsesAsMuchMemoryAsPredicted) {
-    for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+    for (const plan::Recompute recompute :
+         {plan::Recompute::none, plan::Recompute::selective, plan::Recompute::full}) {
         WholeModel model = model_of(recompute);
 
         train(model);
@@ -110,30 +112,30 @@ TEST_P(RecomputeOf, UsesAsMuchMemoryAsPredicted) {
 }
 
 TEST_P(RecomputeOf, ChangesNothingOfAnEvaluationWhichKeepsTheRowsOfOneBlock) {
-    WholeModel keeper = model_of(Recompute::none);
-    WholeModel forgetter = model_of(Recompute::full);
+    WholeModel keeper = model_of(plan::Recompute::none);
+    WholeModel forgetter = model_of(plan::Recompute::full);
 
-    const LossState expected = evaluate(keeper);
-    const LossState found = evaluate(forgetter);
+    const model::LossState expected = evaluate(keeper);
+    const model::LossState found = evaluate(forgetter);
 
     EXPECT_EQ(found.loss, expected.loss);
     EXPECT_EQ(found.choices, expected.choices);
     const std::size_t of_rows = rows().shape().rows * config_.width * bytes_of(GetParam().dtype);
     EXPECT_EQ(keeper.peak().activations, of_rows);
     EXPECT_EQ(forgetter.peak().activations, of_rows);
-    EXPECT_LT(keeper.peak().again, memory_of(Recompute::none).activations);
+    EXPECT_LT(keeper.peak().again, memory_of(plan::Recompute::none).activations);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, RecomputeOf, testing::ValuesIn(every_recompute_trial()),
                          [](const auto& trial) { return testing::PrintToString(trial.param); });
 
 TEST(Recompute, InFullHasNoHalvesToTellApart) {
-    const ModelConfig config = config_of(every_small_model().front());
+    const model::ModelConfig config = config_of(every_small_model().front());
     const TokenRows rows(std::array{make_sample(config, 0, 5)});
-    Stream stream{.backend = ReferenceStream{}};
+    device::Stream stream{.backend = device::ReferenceStream{}};
     const StageMemory memory =
-        predict(config, DType::f64, rows.shape(), BackwardHalves::together, Recompute::full);
-    WholeModel model(config, DType::f64, Place::memory, memory, Recompute::full);
+        predict(config, device::DType::f64, rows.shape(), BackwardHalves::together, plan::Recompute::full);
+    WholeModel model(config, device::DType::f64, device::Place::memory, memory, plan::Recompute::full);
 
     EXPECT_EQ(validation::message_of<BugError>(
                   [&] { model.forward_backward(stream, rows.batch(), {}, BackwardHalves::apart); }),
@@ -141,4 +143,4 @@ TEST(Recompute, InFullHasNoHalvesToTellApart) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::stage

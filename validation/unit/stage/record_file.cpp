@@ -6,7 +6,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
 RecordFile::RecordFile(const std::string& path)
     : path_(path),
@@ -64,4 +64,4 @@ NamedNumbers RecordFile::all_in(const std::string& group) const {
     return all;
 }
 
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -7,7 +7,7 @@
 
 #include "unit/stage/stage_numbers.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
 class RecordFile {
 public:
@@ -31,4 +31,4 @@ private:
     std::int64_t file_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::stage

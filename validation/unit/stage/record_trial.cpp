@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace trireme {
+namespace trireme::stage {
 namespace {
 
 constexpr double f64_bar = 1e-10;
@@ -10,12 +10,13 @@ constexpr double least_f32_bar = 1e-5;
 
 }  // namespace
 
-Stream Machine::stream() const {
-    return is_reference ? Stream{.backend = ReferenceStream{}} : Stream{.backend = CpuStream{}};
+device::Stream Machine::stream() const {
+    return is_reference ? device::Stream{.backend = device::ReferenceStream{}}
+                        : device::Stream{.backend = device::CpuStream{}};
 }
 
 double Machine::bar(double pytorch_f32_error) const {
-    return dtype == DType::f64 ? f64_bar : std::max(2 * pytorch_f32_error, least_f32_bar);
+    return dtype == device::DType::f64 ? f64_bar : std::max(2 * pytorch_f32_error, least_f32_bar);
 }
 
 std::string RecordTrial::name() const { return cat(machine.name, "_", record); }
@@ -23,8 +24,9 @@ std::string RecordTrial::name() const { return cat(machine.name, "_", record); }
 std::vector<RecordTrial> trials_of(const std::vector<std::string>& records) {
     std::vector<RecordTrial> trials;
     for (const Machine& machine :
-         {Machine{"reference_f64", true, DType::f64}, Machine{"reference_f32", true, DType::f32},
-          Machine{"cpu_f64", false, DType::f64}, Machine{"cpu_f32", false, DType::f32}}) {
+         {Machine{"reference_f64", true, device::DType::f64},
+          Machine{"reference_f32", true, device::DType::f32}, Machine{"cpu_f64", false, device::DType::f64},
+          Machine{"cpu_f32", false, device::DType::f32}}) {
         for (const std::string& record : records) trials.push_back({machine, record});
     }
     return trials;
@@ -32,7 +34,7 @@ std::vector<RecordTrial> trials_of(const std::vector<std::string>& records) {
 
 void load_weights(const WholeModel& stage, const NamedNumbers& weights) {
     for (std::size_t i = 0; i < stage.parameters().size(); ++i) {
-        const ParameterSpec& spec = stage.parameters()[i];
+        const model::ParameterSpec& spec = stage.parameters()[i];
         ASSERT_TRUE(weights.contains(spec.name)) << spec.name;
         const std::vector<double>& numbers = weights.at(spec.name);
         ASSERT_EQ(numbers.size(), spec.size()) << spec.name;
@@ -64,7 +66,7 @@ PassErrors RecordTest::pass_errors(const RecordedPass& pass, const NamedNumbers&
                                    BackwardHalves halves) const {
     WholeModel stage = make_stage(record_.config, machine_.dtype, rows.shape(), halves);
     load_weights(stage, weights);
-    Stream stream = machine_.stream();
+    device::Stream stream = machine_.stream();
     const auto count = static_cast<double>(record_.terms());
     const PassOptions options{.loss_scale = 1 / count, .label_smoothing = pass.label_smoothing};
     const double loss = stage.forward_backward(stream, rows.batch(), options, halves) / count;
@@ -93,4 +95,4 @@ void RecordTest::expect_within_bars(const RecordedPass& pass) const {
     }
 }
 
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -10,14 +10,14 @@
 #include "unit/stage/model_record.hpp"
 #include "unit/stage/stage_numbers.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
 struct Machine {
     const char* name;
     bool is_reference;
-    DType dtype;
+    device::DType dtype;
 
-    Stream stream() const;
+    device::Stream stream() const;
     // What a result may be off by: 1e-10 in f64; in f32 twice PyTorch's own error or 1e-5.
     double bar(double pytorch_f32_error) const;
 };
@@ -62,4 +62,4 @@ protected:
 
 double largest_magnitude(std::span<const double> numbers);
 
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -11,13 +11,13 @@
 #include "unit/stage/small_models.hpp"
 #include "unit/stage/stage_numbers.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 namespace {
 
 using List = std::vector<std::int32_t>;
 
-ModelConfig one_block(Family family) {
-    ModelConfig config = config_of({"model", family, Task::language});
+model::ModelConfig one_block(model::Family family) {
+    model::ModelConfig config = config_of({"model", family, Task::language});
     config.layers = 1;
     config.width = 32;
     config.heads = 4;
@@ -39,13 +39,13 @@ List joined(List list, const List& more) {
 // A block whose weights are zero at first, and move as a test likes.
 class Rank {
 public:
-    explicit Rank(Family family, Place place = Place::memory)
+    explicit Rank(model::Family family, device::Place place = device::Place::memory)
         : stage_(one_block(family), {.layers = {1, 2}}),
-          parameters_(stage_.parameters(), DType::f64, place),
+          parameters_(stage_.parameters(), device::DType::f64, place),
           place_(place) {}
 
     Resizer resizer(ResizerConfig config = {}) {
-        config.dtype = DType::f64;
+        config.dtype = device::DType::f64;
         config.most_rows = 10;
         config.place = place_;
         return Resizer(stream_, config, stage_.projections(), parameters_);
@@ -53,10 +53,10 @@ public:
 
     // Matrix `part` of a projection: adds `by` to one weight of a channel.
     void move(std::size_t projection, std::int32_t channel, double by, std::size_t part = 0) {
-        const ProjectionShape shape = stage_.projections()[projection];
+        const model::ProjectionShape shape = stage_.projections()[projection];
         const auto weight = parameters_.values()[parameters_.number_of(shape.weights[part].name)].as<double>();
         const auto c = static_cast<std::size_t>(channel);
-        (shape.axes == WeightAxes::in_out ? weight(c, 1) : weight(1, c)) += by;
+        (shape.axes == kernels::WeightAxes::in_out ? weight(c, 1) : weight(1, c)) += by;
     }
     void move(std::size_t projection, const List& channels, double by) {
         for (const std::int32_t c : channels) move(projection, c, by);
@@ -71,21 +71,22 @@ public:
     std::size_t number_of(std::size_t projection) const {
         return parameters_.number_of(stage_.projections()[projection].weights.front().name);
     }
-    std::vector<ProjectionShape> projections() const { return stage_.projections(); }
-    Stream& stream() { return stream_; }
+    std::vector<model::ProjectionShape> projections() const { return stage_.projections(); }
+    device::Stream& stream() { return stream_; }
 
 private:
     Stage stage_;
     LocalParameters parameters_;
-    Place place_;
-    Stream stream_{place_ == Place::ghost ? Stream{GhostStream{}} : Stream{ReferenceStream{}}};
+    device::Place place_;
+    device::Stream stream_{place_ == device::Place::ghost ? device::Stream{device::GhostStream{}}
+                                                          : device::Stream{device::ReferenceStream{}}};
 };
 
 constexpr std::size_t attention_out = 1;  // 32 channels, 32 outputs
-const ProjectionPlace place_of_it{.block = 0, .product = Product::attention_out};
+const model::ProjectionPlace place_of_it{.block = 0, .product = layout::Product::attention_out};
 
 TEST(Resizer, KeepsAllInTheFirstPeriodAndWhereverTheRatioIsNothing) {
-    Rank rank(Family::gpt2);
+    Rank rank(model::Family::gpt2);
     Resizer resizer = rank.resizer();
 
     EXPECT_EQ(resizer.kept(attention_out), range(0, 32));
@@ -103,7 +104,7 @@ TEST(Resizer, KeepsAllInTheFirstPeriodAndWhereverTheRatioIsNothing) {
 //   those move by 1/2, the others not  1 2 .. 16 1/2 .. 1/2   kept 0 .. 15: all of the starved are back
 //   of those, even ones move by -100   100 0 100 0 .. 1/2 ..  kept 0 2 .. 14 and, of equals, 16 .. 23
 TEST(Resizer, ByPriorityKeepsTheListsThatAreWorkedOutByHand) {
-    for (const Family family : {Family::gpt2, Family::llama}) {
+    for (const model::Family family : {model::Family::gpt2, model::Family::llama}) {
         Rank rank(family);
         Resizer resizer = rank.resizer();
 
@@ -123,7 +124,7 @@ TEST(Resizer, ByPriorityKeepsTheListsThatAreWorkedOutByHand) {
 
 // Queries, keys and values of a llama read the same channels: what counts is what they move together.
 TEST(Resizer, AddsUpTheMatricesThatReadAChannel) {
-    Rank rank(Family::llama);
+    Rank rank(model::Family::llama);
     Resizer resizer = rank.resizer();
     for (std::int32_t c = 0; c < 16; ++c) rank.move(0, 2 * c, 3, 0);
     for (std::int32_t c = 0; c < 16; ++c) {
@@ -137,8 +138,8 @@ TEST(Resizer, AddsUpTheMatricesThatReadAChannel) {
 }
 
 TEST(Resizer, ByWindowKeepsNeighbours) {
-    Rank rank(Family::gpt2);
-    Resizer resizer = rank.resizer({.policy = ChannelPolicy::window});
+    Rank rank(model::Family::gpt2);
+    Resizer resizer = rank.resizer({.policy = model::ChannelPolicy::window});
     rank.move(attention_out, range(9, 25), 1);
 
     resizer.begin_period(rank.stream(), 0.5);
@@ -147,10 +148,10 @@ TEST(Resizer, ByWindowKeepsNeighbours) {
 }
 
 TEST(Resizer, AtRandomKeepsOthersInEachPeriodProjectionAndRun) {
-    Rank rank(Family::gpt2);
-    Resizer resizer = rank.resizer({.policy = ChannelPolicy::random, .key = RandomKey{1}});
-    Resizer same = rank.resizer({.policy = ChannelPolicy::random, .key = RandomKey{1}});
-    Resizer other = rank.resizer({.policy = ChannelPolicy::random, .key = RandomKey{2}});
+    Rank rank(model::Family::gpt2);
+    Resizer resizer = rank.resizer({.policy = model::ChannelPolicy::random, .key = RandomKey{1}});
+    Resizer same = rank.resizer({.policy = model::ChannelPolicy::random, .key = RandomKey{1}});
+    Resizer other = rank.resizer({.policy = model::ChannelPolicy::random, .key = RandomKey{2}});
     for (Resizer* each : {&resizer, &same, &other}) each->begin_period(rank.stream(), 0.5);
     const List first = resizer.kept(attention_out);
 
@@ -163,7 +164,7 @@ TEST(Resizer, AtRandomKeepsOthersInEachPeriodProjectionAndRun) {
 }
 
 TEST(Resizer, LeavesOutNoMoreThanItsLimit) {
-    Rank rank(Family::gpt2);
+    Rank rank(model::Family::gpt2);
     Resizer resizer = rank.resizer({.limit = 0.25});
 
     resizer.begin_period(rank.stream(), 0.9);
@@ -175,7 +176,7 @@ TEST(Resizer, LeavesOutNoMoreThanItsLimit) {
 // Works of 3072, 1024, 1536 and 1536, in proportion 1/2, 0, 1 and 1: 0.78 tiles, none, 1.56 and 2.33 for a
 // quarter of all, 1792; in whole tiles, of 768, 256, 384 and 256, that is 768, 0, 384 and 3 * 256.
 TEST(Resizer, ByVariationLeavesOutLessOfWhatVariesMore) {
-    Rank rank(Family::gpt2);
+    Rank rank(model::Family::gpt2);
     Resizer resizer = rank.resizer({.limit = 0.75, .by_variation = true});
     rank.move(attention_out, range(0, 32), 10);
     rank.move(0, range(0, 32), 5);
@@ -188,26 +189,28 @@ TEST(Resizer, ByVariationLeavesOutLessOfWhatVariesMore) {
 }
 
 TEST(Resizer, NamesWhatItLeavesOutForTheOptimizer) {
-    for (const Family family : {Family::gpt2, Family::llama}) {
+    for (const model::Family family : {model::Family::gpt2, model::Family::llama}) {
         Rank rank(family);
         Resizer resizer = rank.resizer();
         rank.move(attention_out, range(0, 32, 2), 1);
 
         resizer.begin_period(rank.stream(), 0.5);
 
-        const LeftOuts left_out = resizer.left_out();
-        EXPECT_EQ(left_out.size(), family == Family::gpt2 ? 4 : 7);
-        const LeftOut& channels = left_out.at(rank.number_of(attention_out));
+        const optim::LeftOuts left_out = resizer.left_out();
+        EXPECT_EQ(left_out.size(), family == model::Family::gpt2 ? 4 : 7);
+        const optim::LeftOut& channels = left_out.at(rank.number_of(attention_out));
         EXPECT_EQ(channels.channels, range(1, 32, 2));
-        EXPECT_EQ(channels.axes, family == Family::gpt2 ? WeightAxes::in_out : WeightAxes::out_in);
+        EXPECT_EQ(channels.axes,
+                  family == model::Family::gpt2 ? kernels::WeightAxes::in_out : kernels::WeightAxes::out_in);
     }
 }
 
 // In the middle of a period, by what has moved since it began; a new one sees none of that.
 TEST(Resizer, GoesOnFromWhatAnotherRemembers) {
-    for (const ChannelPolicy policy : {ChannelPolicy::priority, ChannelPolicy::random, ChannelPolicy::window}) {
-        Rank rank(Family::gpt2);
-        const ResizerConfig config{.policy = policy, .filling = Filling::same, .key = RandomKey{1}};
+    for (const model::ChannelPolicy policy :
+         {model::ChannelPolicy::priority, model::ChannelPolicy::random, model::ChannelPolicy::window}) {
+        Rank rank(model::Family::gpt2);
+        const ResizerConfig config{.policy = policy, .filling = model::Filling::same, .key = RandomKey{1}};
         Resizer first = rank.resizer(config);
         for (int period = 1; period < 3; ++period) {
             rank.move_all(period);
@@ -218,8 +221,8 @@ TEST(Resizer, GoesOnFromWhatAnotherRemembers) {
         rank.move(attention_out, range(20, 32), 100);
 
         Resizer second = rank.resizer(config), fresh = rank.resizer(config);
-        const ResizingState from = first.state();
-        ResizingState to = from;
+        const model::ResizingState from = first.state();
+        model::ResizingState to = from;
         to.memory = second.state().memory;
         ASSERT_EQ(to.memory.size(), from.memory.size());
         for (std::size_t m = 0; m < to.memory.size(); ++m) {
@@ -243,18 +246,18 @@ TEST(Resizer, GoesOnFromWhatAnotherRemembers) {
 // the inputs of 10 rows.
 TEST(Resizer, HoldsTheWeightsOnceMoreAndWhatItsFillingRemembers) {
     const std::size_t weights = 32 * 96 + 32 * 32 + 32 * 48 + 48 * 32;
-    Rank rank(Family::gpt2), ghost(Family::gpt2, Place::ghost);
+    Rank rank(model::Family::gpt2), ghost(model::Family::gpt2, device::Place::ghost);
 
     EXPECT_EQ(rank.resizer().bytes(), 8 * (weights + 48));
-    EXPECT_EQ(rank.resizer({.filling = Filling::same}).bytes(),
+    EXPECT_EQ(rank.resizer({.filling = model::Filling::same}).bytes(),
               8 * (2 * weights + 48 + 10 * (32 + 32 + 32 + 48)));
-    EXPECT_EQ(ghost.resizer({.filling = Filling::same}).bytes(),
-              rank.resizer({.filling = Filling::same}).bytes());
+    EXPECT_EQ(ghost.resizer({.filling = model::Filling::same}).bytes(),
+              rank.resizer({.filling = model::Filling::same}).bytes());
 }
 
 TEST(Resizer, OfAGhostLeavesOutAsMany) {
-    Rank ghost(Family::gpt2, Place::ghost);
-    Resizer resizer = ghost.resizer({.filling = Filling::same});
+    Rank ghost(model::Family::gpt2, device::Place::ghost);
+    Resizer resizer = ghost.resizer({.filling = model::Filling::same});
 
     resizer.begin_period(ghost.stream(), 0.5);
 
@@ -263,4 +266,4 @@ TEST(Resizer, OfAGhostLeavesOutAsMany) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -6,13 +6,13 @@
 #include "unit/stage/small_models.hpp"
 #include "unit/stage/stage_numbers.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 namespace {
 
 struct ResizingTrial {
     const char* name;
-    Stream stream;
-    DType dtype;
+    device::Stream stream;
+    device::DType dtype;
     double bar;
     SmallModel model;
 
@@ -24,16 +24,17 @@ struct ResizingTrial {
 std::vector<ResizingTrial> every_resizing_trial() {
     std::vector<ResizingTrial> trials;
     for (const SmallModel& model : every_small_model()) {
-        trials.push_back({"reference_f64", {.backend = ReferenceStream{}}, DType::f64, 1e-12, model});
-        trials.push_back({"cpu_f64", {.backend = CpuStream{}}, DType::f64, 1e-12, model});
-        trials.push_back({"cpu_f32", {.backend = CpuStream{}}, DType::f32, 1e-5, model});
+        trials.push_back(
+            {"reference_f64", {.backend = device::ReferenceStream{}}, device::DType::f64, 1e-12, model});
+        trials.push_back({"cpu_f64", {.backend = device::CpuStream{}}, device::DType::f64, 1e-12, model});
+        trials.push_back({"cpu_f32", {.backend = device::CpuStream{}}, device::DType::f32, 1e-5, model});
     }
     return trials;
 }
 
 // Wide enough for tiles to be left out of every projection.
-ModelConfig wide(const SmallModel& model) {
-    ModelConfig config = config_of(model);
+model::ModelConfig wide(const SmallModel& model) {
+    model::ModelConfig config = config_of(model);
     config.width = 32;
     config.heads = 4;
     config.mlp_width = 48;
@@ -44,40 +45,43 @@ class ResizingOf : public testing::TestWithParam<ResizingTrial> {
 protected:
     ResizingOf() : rows_(samples_of(config_)) {}
 
-    static std::array<TokenSample, 2> samples_of(const ModelConfig& config) {
+    static std::array<TokenSample, 2> samples_of(const model::ModelConfig& config) {
         return {make_sample(config, 3, 7), make_sample(config, 4, 9)};
     }
 
-    StageSpec spec(Recompute recompute = Recompute::none) const {
+    StageSpec spec(plan::Recompute recompute = plan::Recompute::none) const {
         return {.layers = {0, build_layers(config_).size()}, .part = {}, .recompute = recompute};
     }
-    std::vector<ProjectionShape> projections() const { return projections_of(config_, {spec()}); }
+    std::vector<model::ProjectionShape> projections() const { return projections_of(config_, {spec()}); }
 
-    StageMemory memory_of(double limit, Recompute recompute, BackwardHalves halves) const {
+    StageMemory memory_of(double limit, plan::Recompute recompute, BackwardHalves halves) const {
         return predict(config_, spec(recompute), rows_.shape(),
                        {.dtype = GetParam().dtype, .halves = halves, .resizing_limit = limit});
     }
 
-    WholeModel model_of(Recompute recompute = Recompute::none,
+    WholeModel model_of(plan::Recompute recompute = plan::Recompute::none,
                         BackwardHalves halves = BackwardHalves::together) const {
-        WholeModel model(config_, GetParam().dtype, Place::memory, memory_of(0.5, recompute, halves),
+        WholeModel model(config_, GetParam().dtype, device::Place::memory, memory_of(0.5, recompute, halves),
                          recompute);
         scatter_weights(model);
         return model;
     }
 
-    Resizing resizing_of(const Resizing::Lists& lists, Filling filling = Filling::zero) const {
-        Resizing resizing(projections(), filling, GetParam().dtype, rows_.shape().rows, Place::memory);
+    model::Resizing resizing_of(const model::Resizing::Lists& lists,
+                                model::Filling filling = model::Filling::zero) const {
+        model::Resizing resizing(projections(), filling, GetParam().dtype, rows_.shape().rows,
+                                 device::Place::memory);
         resizing.keep(lists);
         return resizing;
     }
 
-    double train(WholeModel& model, Resizing* resizing, BackwardHalves halves = BackwardHalves::together) {
+    double train(WholeModel& model, model::Resizing* resizing,
+                 BackwardHalves halves = BackwardHalves::together) {
         if (resizing != nullptr) model.rebalance({.resizing = resizing});
         return model.forward_backward(stream_, rows_.batch(), {.dropout_key = RandomKey{77}}, halves);
     }
 
-    Masks masks_of(const Resizing::Lists& lists) const {
+    Masks masks_of(const model::Resizing::Lists& lists) const {
         Masks masks;
         add_masks(projections(), lists, masks);
         return masks;
@@ -91,20 +95,20 @@ protected:
         }
     }
 
-    static double flops_of(const Stream& stream, std::string_view kernel) {
+    static double flops_of(const device::Stream& stream, std::string_view kernel) {
         double sum = 0;
-        for (const Ledger::Entry& entry : stream.ledger.entries())
+        for (const device::Ledger::Entry& entry : stream.ledger.entries())
             sum += entry.unit.kernel == kernel ? entry.unit.flops : 0;
         return sum;
     }
 
-    Stream stream_ = GetParam().stream;
-    const ModelConfig config_ = wide(GetParam().model);
+    device::Stream stream_ = GetParam().stream;
+    const model::ModelConfig config_ = wide(GetParam().model);
     TokenRows rows_;
 };
 
 TEST_P(ResizingOf, AModelIsAModelWithMaskedWeightsWhateverItKeeps) {
-    const Resizing::Lists lists = scattered_lists(projections());
+    const model::Resizing::Lists lists = scattered_lists(projections());
     ASSERT_EQ(lists.size(), 4 * config_.layers);
     const Masks masks = masks_of(lists);
     WholeModel masked = model_of();
@@ -113,12 +117,13 @@ TEST_P(ResizingOf, AModelIsAModelWithMaskedWeightsWhateverItKeeps) {
     NamedNumbers expected = gradients_of(masked);
     for (auto& [name, numbers] : expected) apply_mask(masks, name, numbers);
 
-    for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+    for (const plan::Recompute recompute :
+         {plan::Recompute::none, plan::Recompute::selective, plan::Recompute::full}) {
         for (const BackwardHalves halves : {BackwardHalves::together, BackwardHalves::apart}) {
-            if (recompute == Recompute::full && halves == BackwardHalves::apart) continue;
+            if (recompute == plan::Recompute::full && halves == BackwardHalves::apart) continue;
             SCOPED_TRACE(cat(name_of(recompute), halves == BackwardHalves::apart ? ", halves apart" : ""));
             WholeModel model = model_of(recompute, halves);
-            Resizing resizing = resizing_of(lists);
+            model::Resizing resizing = resizing_of(lists);
 
             EXPECT_NEAR(train(model, &resizing, halves), loss, GetParam().bar * loss);
             for (const auto& [name, numbers] : gradients_of(model)) {
@@ -132,15 +137,15 @@ TEST_P(ResizingOf, AModelIsAModelWithMaskedWeightsWhateverItKeeps) {
 
 TEST_P(ResizingOf, AModelThatLeavesOutNothingChangesNoBitAndCallsNoKernel) {
     WholeModel dense = model_of(), same = model_of();
-    Resizing::Lists all;
-    for (const ProjectionShape& projection : projections()) {
+    model::Resizing::Lists all;
+    for (const model::ProjectionShape& projection : projections()) {
         for (std::size_t c = 0; c < projection.channels; ++c)
             all[projection.place].push_back(static_cast<std::int32_t>(c));
     }
-    Resizing resizing = resizing_of(all);
+    model::Resizing resizing = resizing_of(all);
     const auto calls = [&] {
         std::size_t sum = 0;
-        for (const Ledger::Entry& entry : stream_.ledger.entries()) sum += entry.calls;
+        for (const device::Ledger::Entry& entry : stream_.ledger.entries()) sum += entry.calls;
         stream_.ledger.clear();
         return sum;
     };
@@ -156,12 +161,12 @@ TEST_P(ResizingOf, AModelThatLeavesOutNothingChangesNoBitAndCallsNoKernel) {
 
 // Every projection leaves out 8 channels, of three products with all rows each.
 TEST_P(ResizingOf, AModelSavesTheMultiplicationsOfItsChannels) {
-    Resizing resizing = resizing_of(scattered_lists(projections()));
+    model::Resizing resizing = resizing_of(scattered_lists(projections()));
     double outputs = 0;
-    for (const ProjectionShape& projection : projections())
+    for (const model::ProjectionShape& projection : projections())
         outputs += static_cast<double>(projection.outputs());
     const double saved = 2 * static_cast<double>(rows_.shape().rows) * 8 * outputs;
-    Stream dense = stream_, resized = stream_;
+    device::Stream dense = stream_, resized = stream_;
 
     model_of().forward_backward(dense, rows_.batch(), {});
     WholeModel pruned = model_of();
@@ -174,14 +179,15 @@ TEST_P(ResizingOf, AModelSavesTheMultiplicationsOfItsChannels) {
 
 // The least that can be left out needs most.
 TEST_P(ResizingOf, AModelUsesAsMuchMemoryAsPredictedForALimit) {
-    for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+    for (const plan::Recompute recompute :
+         {plan::Recompute::none, plan::Recompute::selective, plan::Recompute::full}) {
         for (const BackwardHalves halves : {BackwardHalves::together, BackwardHalves::apart}) {
-            if (recompute == Recompute::full && halves == BackwardHalves::apart) continue;
+            if (recompute == plan::Recompute::full && halves == BackwardHalves::apart) continue;
             SCOPED_TRACE(cat(name_of(recompute), halves == BackwardHalves::apart ? ", halves apart" : ""));
             const StageMemory predicted = memory_of(0.5, recompute, halves);
             for (const std::size_t tiles : {0, 1, 2}) {
                 WholeModel model = model_of(recompute, halves);
-                Resizing resizing = resizing_of(scattered_lists(projections(), tiles));
+                model::Resizing resizing = resizing_of(scattered_lists(projections(), tiles));
                 train(model, &resizing, halves);
                 model.evaluate(stream_, rows_.batch());
 
@@ -205,58 +211,59 @@ TEST_P(ResizingOf, AModelUsesAsMuchMemoryAsPredictedForALimit) {
 // With Filling::same the second pass of a micro-batch adds what the first one has left, where they leave out
 // other channels: all of the gradient of the last layer's last matrix is then that of a dense pass.
 TEST_P(ResizingOf, AModelRemembersGradientsOfChannelsThatItLeavesOutLater) {
-    const ProjectionPlace last{.block = config_.layers - 1, .product = Product::mlp_out};
-    Resizing::Lists even, odd;
+    const model::ProjectionPlace last{.block = config_.layers - 1, .product = layout::Product::mlp_out};
+    model::Resizing::Lists even, odd;
     for (std::int32_t c = 0; c < 48; ++c) (c % 2 == 0 ? even : odd)[last].push_back(c);
     const std::string name = projections().back().weights.front().name;
-    const auto gradient_by = [&](std::initializer_list<Resizing::Lists> each, Filling filling) {
+    const auto gradient_by = [&](std::initializer_list<model::Resizing::Lists> each, model::Filling filling) {
         WholeModel model = model_of();
-        Resizing resizing = resizing_of({}, filling);
-        for (const Resizing::Lists& lists : each) {
+        model::Resizing resizing = resizing_of({}, filling);
+        for (const model::Resizing::Lists& lists : each) {
             resizing.keep(lists);
             train(model, &resizing);
         }
         return gradients_of(model).at(name);
     };
 
-    std::vector<double> expected = gradient_by({even}, Filling::zero);  // of the even ones, twice
-    const std::vector<double> rest = gradient_by({odd}, Filling::zero);
+    std::vector<double> expected = gradient_by({even}, model::Filling::zero);  // of the even ones, twice
+    const std::vector<double> rest = gradient_by({odd}, model::Filling::zero);
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = 2 * expected[i] + rest[i];
 
-    EXPECT_LE(error_of(gradient_by({even, odd}, Filling::same), expected), GetParam().bar);
-    EXPECT_GT(error_of(gradient_by({even, odd}, Filling::zero), expected), 0.01);
+    EXPECT_LE(error_of(gradient_by({even, odd}, model::Filling::same), expected), GetParam().bar);
+    EXPECT_GT(error_of(gradient_by({even, odd}, model::Filling::zero), expected), 0.01);
 }
 
 // Two micro-batches, whole backward passes or halves of them in any order.
 TEST_P(ResizingOf, StagesLeaveOutInTrainingAloneAndInEveryScheduleTheSame) {
-    Resizing resizing = resizing_of(scattered_lists(projections()));
+    model::Resizing resizing = resizing_of(scattered_lists(projections()));
     WholeModel whole = model_of(), dense = model_of();
     for (int repeat = 0; repeat < 2; ++repeat) train(whole, &resizing);
-    const LossState evaluated = dense.evaluate(stream_, rows_.batch());
+    const model::LossState evaluated = dense.evaluate(stream_, rows_.batch());
     LocalWork work{.model = config_, .stages = {0}, .specs = {spec()}, .dtype = GetParam().dtype};
-    work.memory = larger_of(memory_of(0.5, Recompute::none, BackwardHalves::together),
-                            memory_of(0.5, Recompute::none, BackwardHalves::apart));
+    work.memory = larger_of(memory_of(0.5, plan::Recompute::none, BackwardHalves::together),
+                            memory_of(0.5, plan::Recompute::none, BackwardHalves::apart));
     work.most_rows = rows_.shape().rows;
-    const TokenBatch batch = rows_.batch();
+    const model::TokenBatch batch = rows_.batch();
 
     for (const char* const text :
          {"0F0 0F1 0B1 0B0 REDUCE0 STEP0", "0F0 0F1 0I0 0I1 0W0 0W1 REDUCE0 STEP0", "0F0 0F1"}) {
         SCOPED_TRACE(text);
-        LocalStages stages(work, nullptr, false, Place::memory);
+        LocalStages stages(work, nullptr, false, device::Place::memory);
         stages.rebalance({.resizing = &resizing});
         for (std::size_t i = 0; i < stages.parameters().specs().size(); ++i)
             set_numbers(stages.parameters().values()[i], numbers_of(dense.values()[i]));
-        Program program;
+        schedule::Program program;
         for (std::size_t at = 0, end = 0; end != std::string_view::npos; at = end + 1) {
             end = std::string_view(text).find(' ', at);
-            program.push_back(parse_instruction(std::string_view(text).substr(at, end - at), "the test"));
+            program.push_back(
+                schedule::parse_instruction(std::string_view(text).substr(at, end - at), "the test"));
         }
         const bool is_training = program.size() > 2;
-        const PipelineShape shape = grid_shape(1, 1, 1, 2, is_training);
+        const schedule::PipelineShape shape = schedule::grid_shape(1, 1, 1, 2, is_training);
         const Round round{.shape = shape, .program = program, .dropout_key = RandomKey{77}};
         stages.begin(stream_, round);
         stages.add_step({.batches = {&batch, &batch}});
-        for (const Instruction& instruction : program) stages.run(instruction);
+        for (const schedule::Instruction& instruction : program) stages.run(instruction);
 
         if (is_training) {
             const NamedNumbers expected = gradients_of(whole);
@@ -274,36 +281,38 @@ TEST_P(ResizingOf, StagesLeaveOutInTrainingAloneAndInEveryScheduleTheSame) {
 INSTANTIATE_TEST_SUITE_P(Models, ResizingOf, testing::ValuesIn(every_resizing_trial()),
                          [](const auto& trial) { return testing::PrintToString(trial.param); });
 
-std::size_t calls_of(const Stream& stream, std::string_view kernel) {
+std::size_t calls_of(const device::Stream& stream, std::string_view kernel) {
     std::size_t sum = 0;
-    for (const Ledger::Entry& entry : stream.ledger.entries())
+    for (const device::Ledger::Entry& entry : stream.ledger.entries())
         sum += entry.unit.kernel == kernel ? entry.calls : 0;
     return sum;
 }
 
 // What a ghost has walked is charged from then on; in another period, and it alone, it is walked again.
 TEST(RememberedPasses, AreThoseOfAPeriod) {
-    const ModelConfig config = wide(every_small_model().front());
+    const model::ModelConfig config = wide(every_small_model().front());
     const TokenRows rows(std::array{make_sample(config, 0, 9)});
     const StageSpec spec{.layers = {1, 2}};
     Stage stage(config, spec);
-    const LocalParameters parameters(stage.parameters(), DType::f32, Place::ghost);
+    const LocalParameters parameters(stage.parameters(), device::DType::f32, device::Place::ghost);
     stage.bind(parameters);
-    Workspace workspace({}, Place::ghost);
-    Flight flight(0, Place::ghost);
-    Stream stream{.backend = GhostStream{}};
-    const TokenBatch batch = rows.batch();
-    Resizing resizing(stage.projections(), Filling::zero, DType::f32, rows.shape().rows, Place::ghost);
+    Workspace workspace({}, device::Place::ghost);
+    Flight flight(0, device::Place::ghost);
+    device::Stream stream{.backend = device::GhostStream{}};
+    const model::TokenBatch batch = rows.batch();
+    model::Resizing resizing(stage.projections(), model::Filling::zero, device::DType::f32, rows.shape().rows,
+                             device::Place::ghost);
     GhostPasses passes(workspace, nullptr);
     stage.rebalance({.resizing = &resizing});
     passes.rebalance({.resizing = &resizing});
     const PassEvents events;
     const auto walks = [&](bool is_training) {
         const std::size_t before = calls_of(stream, "linear");
-        const Pass pass{
+        const model::Pass pass{
             .stream = stream, .batch = batch, .scratch = workspace.scratch, .is_training = is_training};
         flight.clear();
-        passes.forward({{Op::forward, 0}, stage, pass, flight, events}, {nullptr, DType::f32, 9, 32, 32});
+        passes.forward({{schedule::Op::forward, 0}, stage, pass, flight, events},
+                       {nullptr, device::DType::f32, 9, 32, 32});
         return calls_of(stream, "linear") > before;
     };
 
@@ -317,4 +326,4 @@ TEST(RememberedPasses, AreThoseOfAPeriod) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::stage

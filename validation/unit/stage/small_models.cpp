@@ -2,7 +2,7 @@
 
 #include "unit/stage/stage_numbers.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 namespace {
 
 constexpr std::size_t most_rows = 9;
@@ -23,7 +23,7 @@ double scattered(const std::string& name, std::size_t element) {
     return 2 * unit_interval(block[0]) - 1;
 }
 
-TokenSample make_image(const ModelConfig& config, std::int64_t visit) {
+TokenSample make_image(const model::ModelConfig& config, std::int64_t visit) {
     const std::size_t values = config.image.patches() * config.image.patch_values();
     TokenSample sample{.tokens = std::vector<std::int32_t>(config.positions, 0), .visit = visit};
     for (const std::int32_t level : drawn("pixels", visit, values, 256)) {
@@ -32,7 +32,7 @@ TokenSample make_image(const ModelConfig& config, std::int64_t visit) {
     return sample;
 }
 
-TokenSample make_text(const ModelConfig& config, std::int64_t visit, std::size_t length) {
+TokenSample make_text(const model::ModelConfig& config, std::int64_t visit, std::size_t length) {
     return {.tokens = drawn("tokens", visit, length, config.vocabulary),
             .types = drawn("types", visit, length, 2),
             .visit = visit};
@@ -54,44 +54,44 @@ std::size_t rows_between_predictions(Task task) {
 }  // namespace
 
 std::vector<SmallModel> every_small_model() {
-    return {{"gpt2_tied", Family::gpt2, Task::language, true},
-            {"gpt2_untied", Family::gpt2, Task::language},
-            {"llama", Family::llama, Task::language},
-            {"bert_masked", Family::bert, Task::masked, true},
-            {"bert_span", Family::bert, Task::span},
-            {"bert_classify", Family::bert, Task::classify},
-            {"vit", Family::vit, Task::classify}};
+    return {{"gpt2_tied", model::Family::gpt2, Task::language, true},
+            {"gpt2_untied", model::Family::gpt2, Task::language},
+            {"llama", model::Family::llama, Task::language},
+            {"bert_masked", model::Family::bert, Task::masked, true},
+            {"bert_span", model::Family::bert, Task::span},
+            {"bert_classify", model::Family::bert, Task::classify},
+            {"vit", model::Family::vit, Task::classify}};
 }
 
 std::vector<Trial> every_trial() {
     std::vector<Trial> trials;
     for (const SmallModel& model : every_small_model()) {
-        trials.push_back({"reference", {.backend = ReferenceStream{}}, model});
-        trials.push_back({"cpu", {.backend = CpuStream{}}, model});
+        trials.push_back({"reference", {.backend = device::ReferenceStream{}}, model});
+        trials.push_back({"cpu", {.backend = device::CpuStream{}}, model});
     }
     return trials;
 }
 
-ModelConfig config_of(const SmallModel& model) {
-    ModelConfig config{.name = model.name,
-                       .family = model.family,
-                       .task = model.task,
-                       .layers = 2,
-                       .width = 8,
-                       .heads = 2,
-                       .mlp_width = 20,
-                       .positions = most_rows,
-                       .vocabulary = 13,
-                       .labels = 3,
-                       .image = {},
-                       .rotary = {},
-                       .tied = model.tied,
-                       .dropout = 0.2,
-                       .attention_dropout = 0.2};
-    if (model.family != Family::gpt2) config.activation = ActivationKind::gelu;
-    if (model.family == Family::llama) config.groups = 1;
-    if (model.family == Family::bert) config.token_types = 2;
-    if (model.family == Family::vit) {
+model::ModelConfig config_of(const SmallModel& model) {
+    model::ModelConfig config{.name = model.name,
+                              .family = model.family,
+                              .task = model.task,
+                              .layers = 2,
+                              .width = 8,
+                              .heads = 2,
+                              .mlp_width = 20,
+                              .positions = most_rows,
+                              .vocabulary = 13,
+                              .labels = 3,
+                              .image = {},
+                              .rotary = {},
+                              .tied = model.tied,
+                              .dropout = 0.2,
+                              .attention_dropout = 0.2};
+    if (model.family != model::Family::gpt2) config.activation = kernels::ActivationKind::gelu;
+    if (model.family == model::Family::llama) config.groups = 1;
+    if (model.family == model::Family::bert) config.token_types = 2;
+    if (model.family == model::Family::vit) {
         config.image = {.channels = 2, .size = 4, .patch = 2};
         config.positions = 5;
         config.vocabulary = 0;
@@ -99,7 +99,7 @@ ModelConfig config_of(const SmallModel& model) {
     return config;
 }
 
-ModelConfig without_dropout(ModelConfig config) {
+model::ModelConfig without_dropout(model::ModelConfig config) {
     config.dropout = 0;
     config.attention_dropout = 0;
     return config;
@@ -107,16 +107,16 @@ ModelConfig without_dropout(ModelConfig config) {
 
 void scatter_weights(const WholeModel& stage) {
     for (std::size_t i = 0; i < stage.parameters().size(); ++i) {
-        const ParameterSpec& spec = stage.parameters()[i];
+        const model::ParameterSpec& spec = stage.parameters()[i];
         std::vector<double> numbers(spec.size());
         for (std::size_t e = 0; e < spec.size(); ++e) {
-            numbers[e] = (spec.init == Init::ones ? 1 : 0) + 0.5 * scattered(spec.name, e);
+            numbers[e] = (spec.init == model::Init::ones ? 1 : 0) + 0.5 * scattered(spec.name, e);
         }
         set_numbers(stage.values()[i], numbers);
     }
 }
 
-TokenSample make_sample(const ModelConfig& config, std::int64_t visit, std::size_t length) {
+TokenSample make_sample(const model::ModelConfig& config, std::int64_t visit, std::size_t length) {
     TokenSample sample = config.reads_images() ? make_image(config, visit) : make_text(config, visit, length);
     if (config.task == Task::span) {
         sample.answer = {static_cast<std::int32_t>(length / 3), static_cast<std::int32_t>(length / 2)};
@@ -131,4 +131,4 @@ TokenSample make_sample(const ModelConfig& config, std::int64_t visit, std::size
     return sample;
 }
 
-}  // namespace trireme
+}  // namespace trireme::stage

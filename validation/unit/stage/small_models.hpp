@@ -8,11 +8,11 @@
 
 #include "unit/stage/token_rows.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
 struct SmallModel {
     const char* name;
-    Family family;
+    model::Family family;
     Task task;
     bool tied = false;
 
@@ -24,7 +24,7 @@ std::vector<SmallModel> every_small_model();
 // A small model on one backend.
 struct Trial {
     const char* name;
-    Stream stream;
+    device::Stream stream;
     SmallModel model;
 
     friend void PrintTo(const Trial& trial, std::ostream* out) {
@@ -36,14 +36,14 @@ struct Trial {
 std::vector<Trial> every_trial();
 
 // Texts of up to 9 rows, images of 5; with dropout.
-ModelConfig config_of(const SmallModel& model);
-ModelConfig without_dropout(ModelConfig config);
+model::ModelConfig config_of(const SmallModel& model);
+model::ModelConfig without_dropout(model::ModelConfig config);
 
 // Weights wide enough for every term to matter; the initial ones leave biases out.
 void scatter_weights(const WholeModel& stage);
 
 // Predicts every row of a language task, some of a masked one, the first one for a class. Images have their one
 // length whatever `length` is.
-TokenSample make_sample(const ModelConfig& config, std::int64_t visit, std::size_t length);
+TokenSample make_sample(const model::ModelConfig& config, std::int64_t visit, std::size_t length);
 
-}  // namespace trireme
+}  // namespace trireme::stage

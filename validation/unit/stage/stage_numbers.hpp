@@ -10,17 +10,17 @@
 
 #include "trireme/stage/whole_model.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
 using NamedNumbers = std::map<std::string, std::vector<double>>;
 
 // A stage with arenas of exactly the predicted size.
-inline WholeModel make_stage(const ModelConfig& config, DType dtype, const BatchShape& shape,
+inline WholeModel make_stage(const model::ModelConfig& config, device::DType dtype, const BatchShape& shape,
                              BackwardHalves halves = BackwardHalves::together) {
-    return WholeModel(config, dtype, Place::memory, predict(config, dtype, shape, halves));
+    return WholeModel(config, dtype, device::Place::memory, predict(config, dtype, shape, halves));
 }
 
-inline std::vector<double> numbers_of(ConstTensor tensor) {
+inline std::vector<double> numbers_of(device::ConstTensor tensor) {
     std::vector<double> numbers;
     visit_float(tensor.dtype, [&]<class T>(T) {
         const auto elements = tensor.as<T>();
@@ -32,7 +32,7 @@ inline std::vector<double> numbers_of(ConstTensor tensor) {
 }
 
 // `tensor` is contiguous and has as many elements.
-inline void set_numbers(Tensor tensor, std::span<const double> numbers) {
+inline void set_numbers(device::Tensor tensor, std::span<const double> numbers) {
     visit_float(tensor.dtype, [&]<class T>(T) {
         const auto elements = tensor.flattened().as<T>();
         for (std::size_t i = 0; i < numbers.size(); ++i) elements[i] = static_cast<T>(numbers[i]);
@@ -70,7 +70,7 @@ inline double norm_of(const NamedNumbers& all) {
 
 // No softmax sees what adds the same to all that it compares: a key's bias, to all scores of a query; a bias
 // before span logits, to all rows. The gradients of those weights are 0 but for the rounding of all the others.
-inline bool is_without_effect(const std::string& name, const ModelConfig& config) {
+inline bool is_without_effect(const std::string& name, const model::ModelConfig& config) {
     if (name.ends_with("key.bias")) return true;
     if (config.task != Task::span) return false;
     return name == "qa_outputs.bias" ||
@@ -95,4 +95,4 @@ inline NamedNumbers gradients_of(const WholeModel& stage) {
     return gradients;
 }
 
-}  // namespace trireme
+}  // namespace trireme::stage

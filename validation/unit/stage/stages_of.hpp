@@ -11,23 +11,23 @@
 #include "unit/stage/small_models.hpp"
 #include "unit/stage/stage_numbers.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
 inline constexpr std::size_t layers_before_the_cut = 3;  // the embedding and the first block
 
-inline Program program_of(std::string_view text) {
-    Program program;
+inline schedule::Program program_of(std::string_view text) {
+    schedule::Program program;
     for (std::size_t begin = 0; begin < text.size();) {
         const std::size_t end = std::min(text.find(' ', begin), text.size());
-        program.push_back(parse_instruction(text.substr(begin, end - begin), "the test"));
+        program.push_back(schedule::parse_instruction(text.substr(begin, end - begin), "the test"));
         begin = end + 1;
     }
     return program;
 }
 
 // Both stages of a model on one team, or one on each of two.
-inline PipelineShape shape_of(int teams, int micro_batches, bool is_training = true) {
-    return grid_shape(teams, 1, 2 / teams, micro_batches, is_training);
+inline schedule::PipelineShape shape_of(int teams, int micro_batches, bool is_training = true) {
+    return schedule::grid_shape(teams, 1, 2 / teams, micro_batches, is_training);
 }
 
 // Calls a function at each update.
@@ -53,14 +53,16 @@ protected:
 
     LocalWork work_of(int team, std::vector<int> stages) const {
         const std::size_t all = build_layers(config_).size();
-        const std::array<Range, 2> layers{Range{0, layers_before_the_cut},
-                                          Range{layers_before_the_cut, all - layers_before_the_cut}};
-        LocalWork work{.model = config_, .stages = std::move(stages), .team = team, .dtype = DType::f64};
+        const std::array<layout::Range, 2> layers{
+            layout::Range{0, layers_before_the_cut},
+            layout::Range{layers_before_the_cut, all - layers_before_the_cut}};
+        LocalWork work{
+            .model = config_, .stages = std::move(stages), .team = team, .dtype = device::DType::f64};
         for (const int stage : work.stages) {
             work.specs.push_back({.layers = layers[static_cast<std::size_t>(stage)]});
             for (const BackwardHalves halves : {BackwardHalves::together, BackwardHalves::apart}) {
                 work.memory = larger_of(work.memory, predict(config_, work.specs.back(), rows_[0].shape(),
-                                                             {.dtype = DType::f64, .halves = halves}));
+                                                             {.dtype = device::DType::f64, .halves = halves}));
             }
         }
         work.most_rows = rows_[0].shape().rows;
@@ -69,7 +71,7 @@ protected:
 
     // As scatter_weights() has them.
     void take_weights(const LocalStages& stages) const {
-        WholeModel whole = make_stage(config_, DType::f64, rows_[0].shape());
+        WholeModel whole = make_stage(config_, device::DType::f64, rows_[0].shape());
         scatter_weights(whole);
         NamedNumbers weights;
         for (std::size_t i = 0; i < whole.parameters().size(); ++i) {
@@ -81,7 +83,7 @@ protected:
         }
     }
 
-    Round round_of(const PipelineShape& shape, const Program& program) const {
+    Round round_of(const schedule::PipelineShape& shape, const schedule::Program& program) const {
         return {.shape = shape,
                 .program = program,
                 .dropout_key = RandomKey{77},
@@ -106,7 +108,7 @@ protected:
     void run_all(LocalStages& stages, const Round& round, const StepWork& work) {
         stages.begin(stream_, round);
         stages.add_step(work);
-        for (const Instruction& instruction : round.program) stages.run(instruction);
+        for (const schedule::Instruction& instruction : round.program) stages.run(instruction);
     }
 
     // Of the first micro-batches, one after the other.
@@ -133,10 +135,10 @@ protected:
         return losses;
     }
 
-    Stream stream_{.backend = ReferenceStream{}};
-    const ModelConfig config_ = config_of(GetParam());
+    device::Stream stream_{.backend = device::ReferenceStream{}};
+    const model::ModelConfig config_ = config_of(GetParam());
     std::vector<TokenRows> rows_;
-    std::vector<TokenBatch> batches_;
+    std::vector<model::TokenBatch> batches_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -2,7 +2,7 @@
 #include "trireme/kernels/fill.hpp"
 #include "unit/stage/stages_of.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 namespace {
 
 // The whole model as one stage, of which a step is one micro-batch.
@@ -12,7 +12,7 @@ protected:
     NamedNumbers expected_gradients() {
         std::vector<double> losses;
         train_whole(whole_, 1, losses);
-        return trireme::gradients_of(whole_);
+        return trireme::stage::gradients_of(whole_);
     }
 
     LocalStages stages_with(const Copies& copies) {
@@ -20,16 +20,16 @@ protected:
         work.specs[0].layers = {0, build_layers(config_).size()};
         work.memory = larger_of(work.memory, whole_.peak());
         work.copies = copies;
-        return {work, nullptr, false, Place::memory};
+        return {work, nullptr, false, device::Place::memory};
     }
 
     static void run(LocalStages& stages, std::string_view program) {
-        for (const Instruction& instruction : program_of(program)) stages.run(instruction);
+        for (const schedule::Instruction& instruction : program_of(program)) stages.run(instruction);
     }
 
-    WholeModel whole_ = make_stage(config_, DType::f64, rows_[0].shape());
-    const PipelineShape shape_ = grid_shape(1, 1, 1, 1);
-    const Program one_step_ = program_of("0F0 0B0 REDUCE0 STEP0");
+    WholeModel whole_ = make_stage(config_, device::DType::f64, rows_[0].shape());
+    const schedule::PipelineShape shape_ = schedule::grid_shape(1, 1, 1, 1);
+    const schedule::Program one_step_ = program_of("0F0 0B0 REDUCE0 STEP0");
 };
 
 // A step's work begins before the update of the step before, and ends behind it.
@@ -38,7 +38,8 @@ TEST_P(StepsInFlight, GoBackThroughTheWeightsThatTheyCameBy) {
     LocalStages stages = stages_with({.values = 2, .gradients = 1});
     take_weights(stages);
     Round round = round_of(shape_, one_step_);
-    UpdateCall clear([&] { launch(stream_, Fill{.output = stages.parameters().values().all(), .value = 0}); });
+    UpdateCall clear(
+        [&] { launch(stream_, kernels::Fill{.output = stages.parameters().values().all(), .value = 0}); });
     round.events = &clear;
 
     begin(stages, round);
@@ -69,4 +70,4 @@ INSTANTIATE_TEST_SUITE_P(Models, StepsInFlight, testing::ValuesIn(every_small_mo
                          [](const auto& model) { return testing::PrintToString(model.param); });
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
-namespace trireme {
+namespace trireme::stage {
 namespace {
 
 template <class T>
-ConstTensor view(const std::vector<T>& values, std::size_t rows = 1) {
+device::ConstTensor view(const std::vector<T>& values, std::size_t rows = 1) {
     const std::size_t columns = rows == 0 ? 0 : values.size() / rows;
-    return {values.data(), dtype_of<T>(), rows, columns, columns};
+    return {values.data(), device::dtype_of<T>(), rows, columns, columns};
 }
 
 }  // namespace
@@ -51,20 +51,20 @@ void TokenRows::answer_only(std::size_t sample, std::array<std::int32_t, 2> answ
     answers_.at(2 * sample + 1) = answer[1];
 }
 
-TokenBatch TokenRows::batch() const {
-    TokenBatch batch{.tokens = view(tokens_),
-                     .positions = view(positions_),
-                     .types = view(types_),
-                     .visits = view(visits_),
-                     .segments = segments_,
-                     .predicted = view(predicted_),
-                     .targets = view(targets_),
-                     .answers = view(answers_, segments_.size()),
-                     .contexts = view(contexts_, segments_.size()),
-                     .pixels = {}};
+model::TokenBatch TokenRows::batch() const {
+    model::TokenBatch batch{.tokens = view(tokens_),
+                            .positions = view(positions_),
+                            .types = view(types_),
+                            .visits = view(visits_),
+                            .segments = segments_,
+                            .predicted = view(predicted_),
+                            .targets = view(targets_),
+                            .answers = view(answers_, segments_.size()),
+                            .contexts = view(contexts_, segments_.size()),
+                            .pixels = {}};
     // Each row is a patch, and there are as many for each image.
     if (!pixels_.empty()) batch.pixels = view(pixels_, tokens_.size() - segments_.size());
     return batch;
 }
 
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -8,7 +8,7 @@
 
 #include "trireme/stage/whole_model.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 
 // A text or an image. What a task has no use for stays empty.
 struct TokenSample {
@@ -33,7 +33,7 @@ public:
     // Only that sample has an answer, and it is that one.
     void answer_only(std::size_t sample, std::array<std::int32_t, 2> answer);
 
-    TokenBatch batch() const;
+    model::TokenBatch batch() const;
     BatchShape shape() const { return {segments_, tokens_.size()}; }
 
 private:
@@ -41,8 +41,8 @@ private:
 
     std::vector<std::int32_t> tokens_, positions_, types_, predicted_, targets_, answers_, contexts_;
     std::vector<std::int64_t> visits_;
-    std::vector<Segment> segments_;
+    std::vector<kernels::Segment> segments_;
     std::vector<float> pixels_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::stage

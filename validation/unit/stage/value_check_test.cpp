@@ -6,7 +6,7 @@
 
 #include "unit/stage/small_models.hpp"
 
-namespace trireme {
+namespace trireme::stage {
 namespace {
 
 class ValueCheckOf : public testing::TestWithParam<Trial> {
@@ -20,15 +20,15 @@ protected:
         model_.forward_backward(stream_, rows_.batch(), {.dropout_key = RandomKey{77}}, halves);
     }
 
-    const ModelConfig config_ = config_of(GetParam().model);
+    const model::ModelConfig config_ = config_of(GetParam().model);
     // Two samples with padding between them.
     const TokenRows rows_{std::array{make_sample(config_, 3, 5), make_sample(config_, 4, 9)},
                           config_.reads_images() ? 0U : 9U};
-    Stream stream_ = GetParam().stream;
-    WholeModel model_{config_, DType::f32, Place::memory,
-                      larger_of(predict(config_, DType::f32, rows_.shape()),
-                                predict(config_, DType::f32, rows_.shape(), BackwardHalves::apart))};
-    ValueCheck check_;
+    device::Stream stream_ = GetParam().stream;
+    WholeModel model_{config_, device::DType::f32, device::Place::memory,
+                      larger_of(predict(config_, device::DType::f32, rows_.shape()),
+                                predict(config_, device::DType::f32, rows_.shape(), BackwardHalves::apart))};
+    kernels::ValueCheck check_;
 };
 
 TEST_P(ValueCheckOf, FindsNothingWhereAllIsFinite) {
@@ -45,16 +45,16 @@ TEST_P(ValueCheckOf, FindsTheLayerThatReadsAParameterThatIsNoNumber) {
         const std::string& name = model_.parameters()[p].name;
         SCOPED_TRACE(name);
         scatter_weights(model_);
-        const Tensor values = model_.values()[p];
+        const device::Tensor values = model_.values()[p];
         for (std::size_t r = 0; r < values.rows; ++r)
             values.as<float>()(r, 0) = std::numeric_limits<float>::quiet_NaN();
-        ValueCheck check;
+        kernels::ValueCheck check;
         stream_.check = &check;
 
         train();
 
         ASSERT_TRUE(check.finding());
-        const NonFiniteOutput& found = *check.finding();
+        const kernels::NonFiniteOutput& found = *check.finding();
         ASSERT_TRUE(found.input) << found.kernel << " in " << found.place.layer;
         const auto* const begin = static_cast<const std::byte*>(values.data);
         const auto* const read = static_cast<const std::byte*>(found.input->data);
@@ -71,4 +71,4 @@ INSTANTIATE_TEST_SUITE_P(All, ValueCheckOf, testing::ValuesIn(every_trial()), []
 });
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::stage

@@ -3,7 +3,7 @@
 #include "error_message.hpp"
 #include "tools/prepare/row_encoder.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 using validation::says;
@@ -14,7 +14,7 @@ struct Taken {
 };
 
 Taken take(ClassNumbers& classes, std::string_view json) {
-    SourceRow row;
+    data::SourceRow row;
     parse_json_row(json, row);
     Taken taken;
     taken.fault = classes.take(row, taken.label);
@@ -81,4 +81,4 @@ TEST(ClassNumbers, SayWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -7,7 +7,7 @@
 #include "error_message.hpp"
 #include "unit/setup/small_plans.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 using validation::grid;
@@ -18,7 +18,7 @@ PlanConfig comparison_of(const std::vector<std::string>& schedules) {
     config.run = grid(2, 1, 1);
     config.run.model.tied = false;
     config.run.schedule.microbatches = 4;
-    config.run.costs.stages = {StageCost{}};
+    config.run.costs.stages = {schedule::StageCost{}};
     config.compare = schedules;
     return config;
 }
@@ -73,7 +73,7 @@ TEST(Compare, SaysWhatIsNotMadeForTheLayout) {
 TEST(Compare, KnowsAllSchedules) {
     const std::vector<Compared> compared = compare(comparison_of({"all"}));
 
-    EXPECT_EQ(compared.size(), schedules().size() + 1);
+    EXPECT_EQ(compared.size(), schedule::schedules().size() + 1);
     EXPECT_EQ(compared.back().name, "auto");
     for (const Compared& one : compared) EXPECT_TRUE(one.forecast) << one.name << ": " << one.refusal;
 }
@@ -122,10 +122,10 @@ TEST(Compare, CountsTheArithmeticOfStagesWithoutCosts) {
     EXPECT_EQ(forecast.step.busy.size(), 2U);
     EXPECT_LT(forecast.step.busy[0], 0.5 * forecast.step.busy[1]);
     double work = 0;
-    for (const StageCost& cost : forecast.costs)
+    for (const schedule::StageCost& cost : forecast.costs)
         work += cost.forward + cost.backward_input + cost.backward_weight;
     double divided = 0;
-    for (const StageCost& cost : schedules[1].forecast->costs)
+    for (const schedule::StageCost& cost : schedules[1].forecast->costs)
         divided += cost.forward + cost.backward_input + cost.backward_weight;
     EXPECT_NEAR(work, divided, 1e-9 * work);
     EXPECT_NE(text_of(schedules).find("costs are in GFLOP, counted from the arithmetic of a micro-batch"),
@@ -133,4 +133,4 @@ TEST(Compare, CountsTheArithmeticOfStagesWithoutCosts) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -13,7 +13,7 @@
 #include "trireme/tools/stored_files.hpp"
 #include "unit/checkpoint/small_model.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,18 +46,18 @@ protected:
     }
 
     // The model in `type`, its values counted; bytes as they come are good for all types but wide ones.
-    void write_model_of(StoredType type) const {
+    void write_model_of(archive::StoredType type) const {
         folder_.write("model/config.json", config_json_of(config_));
-        std::vector<StoredTensor> tensors;
-        for (const ParameterSpec& spec : specs_) {
+        std::vector<archive::StoredTensor> tensors;
+        for (const model::ParameterSpec& spec : specs_) {
             tensors.emplace_back();
             tensors.back().name = spec.name;
             tensors.back().type = type;
             tensors.back().shape.assign(spec.shape.begin(), spec.shape.end());
         }
-        SafetensorsWriter writer(path("model/model.safetensors"), tensors, {{"format", "pt"}});
+        archive::SafetensorsWriter writer(path("model/model.safetensors"), tensors, {{"format", "pt"}});
         unsigned next = 1;
-        for (const StoredTensor& tensor : writer.tensors()) {
+        for (const archive::StoredTensor& tensor : writer.tensors()) {
             std::vector<std::byte> bytes(tensor.bytes());
             for (std::byte& byte : bytes)
                 byte = static_cast<std::byte>((next = next * 1103515245 + 12345) >> 8);
@@ -74,12 +74,13 @@ protected:
     }
 
     ScratchFolder folder_;
-    ModelConfig config_ = small_config();
-    std::vector<ParameterSpec> specs_ = specs_of(config_);
+    model::ModelConfig config_ = checkpoint::small_config();
+    std::vector<model::ParameterSpec> specs_ = checkpoint::specs_of(config_);
 };
 
 TEST_F(Convert, ThereAndBackGivesTheSameFile) {
-    for (const StoredType type : {StoredType::f32, StoredType::bf16, StoredType::f16, StoredType::f64}) {
+    for (const archive::StoredType type : {archive::StoredType::f32, archive::StoredType::bf16,
+                                           archive::StoredType::f16, archive::StoredType::f64}) {
         write_model_of(type);
 
         run("model", "checkpoints");
@@ -87,7 +88,7 @@ TEST_F(Convert, ThereAndBackGivesTheSameFile) {
 
         EXPECT_EQ(files("back").at("model.safetensors"), files("model").at("model.safetensors"))
             << name_of(type);
-        EXPECT_EQ(StoredModel::open(path("back")).config(), config_);
+        EXPECT_EQ(checkpoint::StoredModel::open(path("back")).config(), config_);
         EXPECT_TRUE(says(files("back").at("config.json"), torch_name_of(type)));
         fs::remove_all(path("checkpoints"));
         fs::remove_all(path("back"));
@@ -95,7 +96,7 @@ TEST_F(Convert, ThereAndBackGivesTheSameFile) {
 }
 
 TEST_F(Convert, ShardsHoldTheSameTensors) {
-    write_model_of(StoredType::f32);
+    write_model_of(archive::StoredType::f32);
     run("model", "checkpoints");
     ConvertConfig config;
     config.input = "checkpoints";
@@ -112,7 +113,7 @@ TEST_F(Convert, ShardsHoldTheSameTensors) {
 }
 
 TEST_F(Convert, TheTokenizerGoesAlong) {
-    write_model_of(StoredType::f32);
+    write_model_of(archive::StoredType::f32);
     folder_.write("model/tokenizer.json", "{ \"a\":1}\n");
     folder_.write("model/generation_config.json", "{\"eos_token_id\": 7}");
 
@@ -124,23 +125,23 @@ TEST_F(Convert, TheTokenizerGoesAlong) {
 }
 
 TEST_F(Convert, TheTypeOfAnExportCanBeChosen) {
-    write_model_of(StoredType::f32);
+    write_model_of(archive::StoredType::f32);
     run("model", "checkpoints");
     ConvertConfig config;
     config.input = "checkpoints";
     config.output = "half";
-    config.dtype = StoredType::bf16;
+    config.dtype = archive::StoredType::bf16;
 
     run(config);
 
-    EXPECT_EQ(StoredModel::open(path("half")).type_of(specs_[0]), StoredType::bf16);
+    EXPECT_EQ(checkpoint::StoredModel::open(path("half")).type_of(specs_[0]), archive::StoredType::bf16);
     config.input = "model";
     config.output = "none";
     EXPECT_TRUE(says(message_of<ConfigError>([&] { run(config); }), "--dtype is of an export"));
 }
 
 TEST_F(Convert, SaysWhatItDid) {
-    write_model_of(StoredType::bf16);
+    write_model_of(archive::StoredType::bf16);
 
     const std::string there = run("model", "checkpoints");
     const std::string back = run("checkpoints", "back");
@@ -152,7 +153,7 @@ TEST_F(Convert, SaysWhatItDid) {
 }
 
 TEST_F(Convert, AConvertedCheckpointIsNotReplaced) {
-    write_model_of(StoredType::f32);
+    write_model_of(archive::StoredType::f32);
     run("model", "checkpoints");
     const auto before = files("checkpoints/step-0");
 
@@ -162,7 +163,7 @@ TEST_F(Convert, AConvertedCheckpointIsNotReplaced) {
 }
 
 TEST_F(Convert, AnEmptyFolderIsFilledAndNotReplaced) {
-    write_model_of(StoredType::f32);
+    write_model_of(archive::StoredType::f32);
     run("model", "checkpoints");
     fs::create_directory(path("mount"));
     fs::create_directory_symlink("mount", path("link"));
@@ -175,7 +176,7 @@ TEST_F(Convert, AnEmptyFolderIsFilledAndNotReplaced) {
 }
 
 TEST_F(Convert, OutputsThatHoldAnythingElseAreLeftAlone) {
-    write_model_of(StoredType::f32);
+    write_model_of(archive::StoredType::f32);
     run("model", "checkpoints");
     fs::create_directory(path("full"));
     folder_.write("full/notes.txt", "mine");
@@ -192,7 +193,7 @@ TEST_F(Convert, OutputsThatHoldAnythingElseAreLeftAlone) {
 }
 
 TEST_F(Convert, ABrokenInputLeavesNothing) {
-    write_model_of(StoredType::f32);
+    write_model_of(archive::StoredType::f32);
     run("model", "checkpoints");
     fs::remove(path("checkpoints/step-0/config.json"));
 
@@ -201,7 +202,7 @@ TEST_F(Convert, ABrokenInputLeavesNothing) {
 }
 
 TEST_F(Convert, InspectDescribesBothEnds) {
-    write_model_of(StoredType::bf16);
+    write_model_of(archive::StoredType::bf16);
     run("model", "checkpoints");
     const auto described = [&](const std::string& name) {
         std::ostringstream out;
@@ -221,10 +222,10 @@ TEST_F(Convert, InspectDescribesBothEnds) {
 }
 
 TEST_F(Convert, NamesOfAFileReachTheTerminalTamed) {
-    std::vector<StoredTensor> tensors(2);
+    std::vector<archive::StoredTensor> tensors(2);
     tensors[0].name = "a\x1B[31m\nb";
     tensors[1].name = std::string(100'000, 'x');
-    SafetensorsWriter writer(path("odd.safetensors"), tensors, {{"for\x1Bmat", "p\x1Bt"}});
+    archive::SafetensorsWriter writer(path("odd.safetensors"), tensors, {{"for\x1Bmat", "p\x1Bt"}});
     const std::vector<std::byte> value(4);
     for (std::size_t i = 0; i < tensors.size(); ++i) writer.write(value);
     writer.finish();
@@ -238,7 +239,7 @@ TEST_F(Convert, NamesOfAFileReachTheTerminalTamed) {
 }
 
 TEST_F(Convert, InspectNamesTheModelThatAFileIsOf) {
-    write_model_of(StoredType::f32);
+    write_model_of(archive::StoredType::f32);
     run("model", "checkpoints");
 
     for (const char* file :
@@ -264,4 +265,4 @@ TEST_F(Convert, InspectDoesNotWaitForPipes) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::tools

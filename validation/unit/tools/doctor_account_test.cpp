@@ -5,7 +5,7 @@
 #include "tools/doctor/findings.hpp"
 #include "unit/tools/doctor_facts.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 namespace {
 
 using nlohmann::json;
@@ -96,4 +96,4 @@ TEST(AccountJson, TakesAnyHostName) {
 }
 
 }  // namespace
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

@@ -7,7 +7,7 @@
 
 #include "tools/doctor/findings.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 
 // So many ranks on each of so many hosts, "n0" and so on: each rank may run on a core of its own.
 inline Facts facts_of(int hosts, int ranks_of_host) {
@@ -42,4 +42,4 @@ inline bool has(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

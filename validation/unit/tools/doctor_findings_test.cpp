@@ -3,7 +3,7 @@
 #include "tools/doctor/findings.hpp"
 #include "unit/tools/doctor_facts.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 namespace {
 
 TEST(Findings, AreGoodOfAGoodMachine) {
@@ -170,4 +170,4 @@ TEST(Findings, NameTheControlGroupThatLimitsMemory) {
 }
 
 }  // namespace
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

@@ -6,7 +6,7 @@
 #include "tools/doctor/findings.hpp"
 #include "unit/tools/doctor_facts.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 namespace {
 
 using nlohmann::json;
@@ -123,4 +123,4 @@ TEST(GpuFinding, FailsWhereCudaDoesNotStart) {
 }
 
 }  // namespace
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

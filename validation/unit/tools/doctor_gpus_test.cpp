@@ -8,7 +8,7 @@
 #include "tools/doctor/gpus.hpp"
 #include "unit/tools/doctor_facts.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 namespace {
 
 namespace fs = std::filesystem;
@@ -132,4 +132,4 @@ TEST(GpuFinding, OfAProgramWithoutCudaFailsNever) {
 }
 
 }  // namespace
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

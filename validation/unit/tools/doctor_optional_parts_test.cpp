@@ -6,7 +6,7 @@
 #include "scratch_folder.hpp"
 #include "tools/doctor/probes.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 namespace {
 
 namespace fs = std::filesystem;
@@ -55,4 +55,4 @@ TEST(OptionalParts, NameTheLibraryThatThisOneIsNot) {
 }
 
 }  // namespace
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

@@ -2,7 +2,7 @@
 
 #include "tools/doctor/probes.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 namespace {
 
 using Pairs = std::vector<std::pair<int, int>>;
@@ -16,4 +16,4 @@ TEST(Pairs, AreOneNeighbourAndEachOtherNode) {
 }
 
 }  // namespace
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

@@ -6,7 +6,7 @@
 #include "tools/doctor/probes.hpp"
 #include "unit/tools/doctor_facts.hpp"
 
-namespace trireme::doctor {
+namespace trireme::tools::doctor {
 namespace {
 
 namespace fs = std::filesystem;
@@ -49,4 +49,4 @@ TEST(Scratch, ThatIsTooSmallIsNamed) {
 }
 
 }  // namespace
-}  // namespace trireme::doctor
+}  // namespace trireme::tools::doctor

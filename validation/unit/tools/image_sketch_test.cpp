@@ -2,7 +2,7 @@
 
 #include "tools/inspect/excerpts.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -34,4 +34,4 @@ TEST(ImageSketch, ShowsOnePixel) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::tools

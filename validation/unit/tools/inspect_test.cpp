@@ -10,7 +10,7 @@
 #include "trireme/data/corpus_writer.hpp"
 #include "trireme/tools/stored_files.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 using validation::message_of;
@@ -18,14 +18,14 @@ using validation::says;
 using validation::ScratchFolder;
 
 std::string write_corpus(const ScratchFolder& folder, std::string_view text) {
-    const Tokenizer tokenizer = Tokenizer::bytes();
-    CorpusDescription description;
+    const data::Tokenizer tokenizer = data::Tokenizer::bytes();
+    data::CorpusDescription description;
     description.tokenizer = tokenizer;
     description.source = "rows.jsonl";
     description.filter = "repo~spark";
     description.licence = "Apache-2.0";
-    CorpusWriter writer(folder.file("c.h5"), description);
-    CorpusRow row;
+    data::CorpusWriter writer(folder.file("c.h5"), description);
+    data::CorpusRow row;
     row.tokens = tokenizer.encode(text);
     writer.add(row);
     writer.finish();
@@ -91,4 +91,4 @@ TEST(Figures, HaveCommas) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -2,10 +2,10 @@
 
 #include "tools/profile/measurements.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
-std::vector<MessageTime> times_on(const Link& link) {
+std::vector<MessageTime> times_on(const layout::Link& link) {
     std::vector<MessageTime> times;
     for (double bytes = 8; bytes < 1e7; bytes *= 4)
         times.push_back({.bytes = bytes, .seconds = link.latency + bytes / link.bandwidth});
@@ -13,8 +13,8 @@ std::vector<MessageTime> times_on(const Link& link) {
 }
 
 TEST(FittedLink, IsTheOneThatWasMeasured) {
-    for (const Link& link : {Link{1e-6, 1e10}, Link{5e-5, 1e8}, Link{0, 1e9}}) {
-        const Link fitted = fitted_link(times_on(link));
+    for (const layout::Link& link : {layout::Link{1e-6, 1e10}, layout::Link{5e-5, 1e8}, layout::Link{0, 1e9}}) {
+        const layout::Link fitted = fitted_link(times_on(link));
 
         EXPECT_NEAR(fitted.latency, link.latency, 1e-12);
         EXPECT_NEAR(fitted.bandwidth, link.bandwidth, 1e-6 * link.bandwidth);
@@ -25,7 +25,7 @@ TEST(FittedLink, DiffersFromAllSizesByAShare) {
     std::vector<MessageTime> times = times_on({1e-6, 1e10});
     for (std::size_t i = 0; i < times.size(); i += 2) times[i].seconds *= 1.1;
 
-    const Link fitted = fitted_link(times);
+    const layout::Link fitted = fitted_link(times);
 
     EXPECT_NEAR(fitted.latency, 1.05e-6, 0.06e-6);
     EXPECT_NEAR(fitted.bandwidth, 0.95e10, 0.06e10);
@@ -42,4 +42,4 @@ TEST(FittedLink, IsNeverBelowNothing) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -6,7 +6,7 @@
 #include "scratch_folder.hpp"
 #include "trireme/base/error.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 using validation::says;
@@ -16,14 +16,14 @@ const std::string head =
     "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
     "<platform version=\"4.1\">\n";
 
-Cluster cluster(std::size_t nodes, std::size_t devices_per_node) {
+plan::Cluster cluster(std::size_t nodes, std::size_t devices_per_node) {
     return {.name = "shelf",
             .source = "",
             .groups = {{.device = {.name = "abacus", .flops = {{"f32", 1e9}, {"f64", 5e8}}},
                         .devices_per_node = devices_per_node,
                         .nodes = nodes,
-                        .inside = Link{.latency = 2e-6, .bandwidth = 3e11}}},
-            .between = Link{.latency = 5e-6, .bandwidth = 25e9}};
+                        .inside = layout::Link{.latency = 2e-6, .bandwidth = 3e11}}},
+            .between = layout::Link{.latency = 5e-6, .bandwidth = 25e9}};
 }
 
 TEST(Platform, OfOneNodeIsOneLine) {
@@ -74,7 +74,7 @@ TEST(Platform, JoinsNodesByASwitch) {
 }
 
 TEST(Platform, HasNodesOfSeveralKinds) {
-    Cluster mixed = cluster(1, 2);
+    plan::Cluster mixed = cluster(1, 2);
     mixed.groups.push_back({.device = {.name = "slide rule", .flops = {{"f64", 5e8}}}});
 
     const std::string text = platform_text(mixed);
@@ -91,8 +91,8 @@ TEST(Platform, HasNodesOfSeveralKinds) {
 
 // A way over one leaf takes what "between" says; over two, the latency of the tree as well.
 TEST(Platform, JoinsLeavesBySpines) {
-    Cluster tree = cluster(5, 1);
-    tree.fat_tree = FatTree{.leaf_nodes = 2, .spines = 3, .up = {.latency = 1e-6, .bandwidth = 2e10}};
+    plan::Cluster tree = cluster(5, 1);
+    tree.fat_tree = plan::FatTree{.leaf_nodes = 2, .spines = 3, .up = {.latency = 1e-6, .bandwidth = 2e10}};
 
     const std::string text = platform_text(tree);
 
@@ -109,7 +109,7 @@ TEST(Platform, JoinsLeavesBySpines) {
 }
 
 TEST(Platform, HasAMessagePassOneRail) {
-    Cluster railed = cluster(2, 2);
+    plan::Cluster railed = cluster(2, 2);
     EXPECT_FALSE(says(platform_text(railed), "-rail"));
     railed.rails = 5;
 
@@ -125,9 +125,9 @@ TEST(Platform, HasAMessagePassOneRail) {
 // Where each device has a rail, it shares it with nobody; where leaves have room for all, nor do they hold
 // anything up.
 TEST(Platform, GivesEachDeviceARailOfItsOwn) {
-    Cluster railed = cluster(4, 2);
+    plan::Cluster railed = cluster(4, 2);
     railed.rails = 2;
-    railed.fat_tree = FatTree{.leaf_nodes = 2, .spines = 2, .up = {.latency = 1e-6, .bandwidth = 25e9}};
+    railed.fat_tree = plan::FatTree{.leaf_nodes = 2, .spines = 2, .up = {.latency = 1e-6, .bandwidth = 25e9}};
 
     const std::string text = platform_text(railed);
     railed.fat_tree->up.bandwidth = 24e9;
@@ -146,7 +146,7 @@ TEST(Platform, GivesEachDeviceARailOfItsOwn) {
 }
 
 TEST(Platform, HasASpeedForEachClock) {
-    Cluster clocked = cluster(1, 1);
+    plan::Cluster clocked = cluster(1, 1);
     clocked.groups[0].device.clocks = {{.mhz = 2, .speed = 1}, {.mhz = 1, .speed = 0.5}};
 
     EXPECT_NE(platform_text(clocked).find("speed=\"1000000000f,500000000f\""), std::string::npos);
@@ -154,7 +154,7 @@ TEST(Platform, HasASpeedForEachClock) {
 
 // Nothing passes a wire where cores copy messages.
 TEST(Platform, SaysWhatCoresCarry) {
-    Cluster shelf = cluster(1, 4);
+    plan::Cluster shelf = cluster(1, 4);
     shelf.groups[0].do_cores_carry = true;
 
     const std::string text = platform_text(shelf);
@@ -165,7 +165,7 @@ TEST(Platform, SaysWhatCoresCarry) {
 
 // What tests of clocks run on is what a simulation would.
 TEST(Platform, IsTheOneOfTheRankTests) {
-    Cluster metered = cluster(4, 2);
+    plan::Cluster metered = cluster(4, 2);
     metered.groups[0].device.clocks = {{.mhz = 1000, .speed = 1, .idle_watts = 70, .busy_watts = 300},
                                        {.mhz = 750, .speed = 0.75, .idle_watts = 70, .busy_watts = 200},
                                        {.mhz = 500, .speed = 0.5, .idle_watts = 70, .busy_watts = 150}};
@@ -183,7 +183,7 @@ TEST(Platform, FillsNodeByNode) {
 }
 
 TEST(Platform, FillsGroupByGroup) {
-    Cluster mixed = cluster(2, 2);
+    plan::Cluster mixed = cluster(2, 2);
     mixed.groups.push_back({.device = {}, .nodes = 2});
 
     EXPECT_EQ(hosts_text(mixed, 6),
@@ -199,4 +199,4 @@ TEST(Platform, HasNoPlaceForMoreRanksThanDevices) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::tools

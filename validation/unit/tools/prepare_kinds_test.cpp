@@ -10,7 +10,7 @@
 #include "unit/data/image_files.hpp"
 #include "unit/tools/prepared.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 using validation::cifar_image;
@@ -47,10 +47,10 @@ TEST(PrepareLabelledText, RecordsClassesAndTheirNames) {
     config.label = "kind";
 
     const Outcome outcome = run(config);
-    const Corpus corpus = Corpus::open(config.output);
+    const data::Corpus corpus = data::Corpus::open(config.output);
     const std::string text = inspected(config.output);
 
-    EXPECT_EQ(corpus.info().kind, RowKind::labelled_text);
+    EXPECT_EQ(corpus.info().kind, data::RowKind::labelled_text);
     EXPECT_EQ(corpus.info().class_names, (std::vector<std::string>{"spam", "ham"}));
     EXPECT_EQ(corpus.label(1), 1U);
     EXPECT_EQ(corpus.label(2), 0U);
@@ -74,7 +74,7 @@ TEST(PrepareLabelledText, CountsRowsWithoutAClassAsBad) {
                      "a.jsonl:2: the row has no number, text or truth value 'label' to be its "
                      "class; repair the row, name another field with --label, or leave bad"));
     EXPECT_EQ(run(skipping).report.skipped_rows, 1U);
-    EXPECT_EQ(Corpus::open(config.output).info().classes, 4U);
+    EXPECT_EQ(data::Corpus::open(config.output).info().classes, 4U);
 }
 
 TEST(PrepareLabelledText, RefusesRowsOfASingleClass) {
@@ -99,7 +99,7 @@ TEST(PrepareText, GetsSpecialTokensWhenAsked) {
 
     run(config);
 
-    const CorpusInfo info = Corpus::open(config.output).info();
+    const data::CorpusInfo info = data::Corpus::open(config.output).info();
     EXPECT_EQ(info.vocabulary_size, 260U);
     EXPECT_EQ(info.special.classify, 257U);
     EXPECT_EQ(info.special.separator, 258U);
@@ -113,12 +113,12 @@ TEST(PrepareQuestions, KeepsPlacesAndAnswers) {
     const PrepareConfig config = config_for(folder, "a.json", two_questions);
 
     const Outcome outcome = run(config);
-    const Corpus corpus = Corpus::open(config.output);
-    const Question where = corpus.question(1);
+    const data::Corpus corpus = data::Corpus::open(config.output);
+    const data::Question where = corpus.question(1);
     std::vector<std::uint32_t> tokens;
     corpus.read(1, tokens);
 
-    EXPECT_EQ(corpus.info().kind, RowKind::question);
+    EXPECT_EQ(corpus.info().kind, data::RowKind::question);
     EXPECT_EQ(corpus.info().special.mask, 259U);
     EXPECT_EQ(corpus.question(0).context_begin, 4U);
     EXPECT_EQ(where.context_begin, 6U);
@@ -178,7 +178,7 @@ TEST(PrepareQuestions, TeachATokenizer) {
 
     run(config);
 
-    EXPECT_EQ(Corpus::open(config.output).info().vocabulary_size, 261U);
+    EXPECT_EQ(data::Corpus::open(config.output).info().vocabulary_size, 261U);
 }
 
 TEST(PrepareImages, KeepsPixelsAndLabels) {
@@ -186,7 +186,7 @@ TEST(PrepareImages, KeepsPixelsAndLabels) {
     const PrepareConfig config = config_for(folder, "a.bin", cifar_image(3, 7) + cifar_image(9, 255));
 
     const Outcome outcome = run(config);
-    const Corpus corpus = Corpus::open(config.output);
+    const data::Corpus corpus = data::Corpus::open(config.output);
     std::vector<std::uint8_t> pixels;
     corpus.read_image(1, pixels);
     const std::string text = inspected(config.output);
@@ -252,7 +252,7 @@ TEST(PrepareImages, TakesMnistWithNumbersForNames) {
 
     const Outcome outcome = run(config);
 
-    EXPECT_EQ(Corpus::open(config.output).info().classes, 3U);
+    EXPECT_EQ(data::Corpus::open(config.output).info().classes, 3U);
     EXPECT_TRUE(says(outcome.said, "classes: 3: 0 (0), 1 (1), 2 (1)\n"));
 }
 
@@ -269,11 +269,13 @@ TEST(PrepareKinds, RefuseOptionsThatMeanNothingForThem) {
               "--tokenizer means nothing for images, which " + images.inputs[0] + " holds; leave it out");
     EXPECT_TRUE(says(with(images, &PrepareConfig::where, "a=b"), "--where means nothing for images"));
     EXPECT_TRUE(says(with(images, &PrepareConfig::label, "a"), "--label means nothing for images"));
-    EXPECT_TRUE(says(with(images, &PrepareConfig::rows, RowUnit::line), "--rows means nothing for images"));
+    EXPECT_TRUE(
+        says(with(images, &PrepareConfig::rows, data::RowUnit::line), "--rows means nothing for images"));
     EXPECT_TRUE(says(with(images, &PrepareConfig::special_tokens, "bert"), "--special-tokens means nothing"));
     EXPECT_TRUE(
         says(with(questions, &PrepareConfig::label, "a"), "--label means nothing for SQuAD's questions"));
-    EXPECT_TRUE(says(with(questions, &PrepareConfig::rows, RowUnit::line), "--rows means nothing for SQuAD's"));
+    EXPECT_TRUE(
+        says(with(questions, &PrepareConfig::rows, data::RowUnit::line), "--rows means nothing for SQuAD's"));
 }
 
 TEST(PrepareKinds, TakeRealFiles) {
@@ -300,4 +302,4 @@ TEST(PrepareKinds, TakeRealFiles) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -10,7 +10,7 @@
 #include "trireme/data/corpus.hpp"
 #include "unit/tools/prepared.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 using validation::config_for;
@@ -27,8 +27,8 @@ const std::string rows_of_two = R"({"repo": "apache/spark", "code": "def a(): pa
 )";
 
 std::vector<std::string> texts_in(const std::string& path) {
-    const Corpus corpus = Corpus::open(path);
-    const Tokenizer tokenizer = corpus.tokenizer();
+    const data::Corpus corpus = data::Corpus::open(path);
+    const data::Tokenizer tokenizer = corpus.tokenizer();
     std::vector<std::string> texts;
     std::vector<std::uint32_t> tokens;
     for (std::uint64_t row = 0; row < corpus.rows(); ++row) {
@@ -59,7 +59,7 @@ TEST(Prepare, KeepsOnlyTheRowsAskedFor) {
     config.licence = "Apache-2.0";
 
     const Outcome outcome = run(config);
-    const CorpusInfo info = Corpus::open(folder.file("c.h5")).info();
+    const data::CorpusInfo info = data::Corpus::open(folder.file("c.h5")).info();
 
     EXPECT_EQ(outcome.report.rows, 1U);
     EXPECT_EQ(outcome.report.filtered_rows, 1U);
@@ -95,7 +95,7 @@ TEST(Prepare, CountsBadRowsWhenAsked) {
 TEST(Prepare, DoesNotTakeThePlaceOfItsTokenizer) {
     const ScratchFolder folder;
     PrepareConfig file = config_for(folder, "a.jsonl", rows_of_two);
-    file.tokenizer = folder.write("tokenizer.json", Tokenizer::bytes().to_bytes());
+    file.tokenizer = folder.write("tokenizer.json", data::Tokenizer::bytes().to_bytes());
     file.output = file.tokenizer;
     PrepareConfig in_folder = file;
     in_folder.tokenizer = "gpt2:" + std::filesystem::path(file.output).parent_path().string();
@@ -104,7 +104,7 @@ TEST(Prepare, DoesNotTakeThePlaceOfItsTokenizer) {
         "--output " + file.output + " is the tokenizer " + file.output + "; name another file";
     EXPECT_EQ(refusal(file), sentence);
     EXPECT_EQ(refusal(in_folder), sentence);
-    EXPECT_EQ(validation::read_whole(file.output), Tokenizer::bytes().to_bytes());
+    EXPECT_EQ(validation::read_whole(file.output), data::Tokenizer::bytes().to_bytes());
 }
 
 TEST(Prepare, DoesNotTakeThePlaceOfADeviceOrAPipe) {
@@ -181,7 +181,7 @@ TEST(Prepare, LearnsATokenizerFromTheRowsAskedFor) {
 
     const Outcome outcome = run(config);
 
-    EXPECT_EQ(Corpus::open(folder.file("c.h5")).info().vocabulary_size, 259U);
+    EXPECT_EQ(data::Corpus::open(folder.file("c.h5")).info().vocabulary_size, 259U);
     EXPECT_EQ(texts_in(folder.file("c.h5")), std::vector<std::string>{"low low low low"});
     EXPECT_EQ(outcome.report.tokens, 7U);  // "low", then " " and "low" three times
 }
@@ -209,7 +209,7 @@ TEST(Prepare, MakesTheSyntheticSample) {
 
     EXPECT_EQ(outcome.report.rows + outcome.report.filtered_rows, 100U);
     EXPECT_GT(outcome.report.rows, 20U);
-    EXPECT_EQ(Corpus::open(config.output).info().source, "synthetic csn, count 100, seed 1");
+    EXPECT_EQ(data::Corpus::open(config.output).info().source, "synthetic csn, count 100, seed 1");
 }
 
 TEST(Prepare, RefusesInputBesideTheSyntheticSample) {
@@ -254,4 +254,4 @@ TEST(Prepare, TakesTheRebuiltCodeSearchNetRows) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -12,23 +12,23 @@
 namespace trireme::validation {
 
 struct Outcome {
-    PrepareReport report;
+    tools::PrepareReport report;
     std::string said;
 };
 
-inline Outcome run(const PrepareConfig& config) {
+inline Outcome run(const tools::PrepareConfig& config) {
     std::ostringstream out;
-    const PrepareReport report = prepare(config, out);
+    const tools::PrepareReport report = prepare(config, out);
     return {report, out.str()};
 }
 
-inline std::string refusal(const PrepareConfig& config) {
+inline std::string refusal(const tools::PrepareConfig& config) {
     return message_of<ConfigError>([&] { run(config); });
 }
 
-inline PrepareConfig config_for(const ScratchFolder& folder, const std::string& name,
-                                const std::string& bytes) {
-    PrepareConfig config;
+inline tools::PrepareConfig config_for(const ScratchFolder& folder, const std::string& name,
+                                       const std::string& bytes) {
+    tools::PrepareConfig config;
     config.inputs = {folder.write(name, bytes)};
     config.output = folder.file("c.h5");
     return config;

@@ -14,7 +14,7 @@
 #include "trireme/stage/predict.hpp"
 #include "unit/model/small_parts.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 using validation::message_of;
@@ -24,7 +24,7 @@ using validation::sharable;
 
 // Two samples of 4 rows, whatever the model reads and learns.
 struct TwoSamples {
-    explicit TwoSamples(const ModelConfig& config) : model(config), pixels(2 * 4 * 8, 0.5F) {
+    explicit TwoSamples(const model::ModelConfig& config) : model(config), pixels(2 * 4 * 8, 0.5F) {
         const std::size_t length = config.reads_images() ? config.positions : 4;
         for (std::size_t row = 0; row < 2 * length; ++row) {
             numbers.push_back(static_cast<std::int32_t>(row % length));
@@ -34,48 +34,49 @@ struct TwoSamples {
         segments = {{.begin = 0, .length = length}, {.begin = length, .length = length, .sample = 1}};
     }
 
-    TokenBatch view() const {
+    model::TokenBatch view() const {
         const std::size_t rows = numbers.size();
         const bool has_images = model.reads_images();
-        const ConstTensor ids{numbers.data(), DType::i32, 1, rows, rows};
-        const ConstTensor none{zeros.data(), DType::i32, 1, rows, rows};
+        const device::ConstTensor ids{numbers.data(), device::DType::i32, 1, rows, rows};
+        const device::ConstTensor none{zeros.data(), device::DType::i32, 1, rows, rows};
         return {.tokens = has_images ? none : ids,
                 .positions = ids,
                 .types = none,
-                .visits = {visits.data(), DType::i64, 1, rows, rows},
+                .visits = {visits.data(), device::DType::i64, 1, rows, rows},
                 .segments = segments,
-                .predicted = {predicted.data(), DType::i32, 1, 2, 2},
+                .predicted = {predicted.data(), device::DType::i32, 1, 2, 2},
                 .targets = none.column_range(0, 2),
-                .answers = {spans.data(), DType::i32, 2, 2, 2},
-                .contexts = {spans.data(), DType::i32, 2, 2, 2},
-                .pixels = {pixels.data(), DType::f32, has_images ? 8U : 0U, 8, 8}};
+                .answers = {spans.data(), device::DType::i32, 2, 2, 2},
+                .contexts = {spans.data(), device::DType::i32, 2, 2, 2},
+                .pixels = {pixels.data(), device::DType::f32, has_images ? 8U : 0U, 8, 8}};
     }
 
-    ModelConfig model;
+    model::ModelConfig model;
     std::vector<std::int32_t> numbers, zeros;
     std::vector<std::int32_t> predicted = {0, 4};
     std::vector<std::int32_t> spans = {0, 1, 0, 1};
     std::vector<std::int64_t> visits;
-    std::vector<Segment> segments;
+    std::vector<kernels::Segment> segments;
     std::vector<float> pixels;
 };
 
-ProfileSubject subject_of(const TwoSamples& samples, const TokenBatch& batch, DType dtype = DType::f32) {
+ProfileSubject subject_of(const TwoSamples& samples, const model::TokenBatch& batch,
+                          device::DType dtype = device::DType::f32) {
     return {.model = samples.model,
             .batch = batch,
             .dtype = dtype,
             .optimizer = {},
-            .stream = {.backend = CpuStream{.threads = 1}}};
+            .stream = {.backend = device::CpuStream{.threads = 1}}};
 }
 
-Profile profile_of(const ModelConfig& model, DType dtype = DType::f32) {
+plan::Profile profile_of(const model::ModelConfig& model, device::DType dtype = device::DType::f32) {
     const TwoSamples samples(model);
-    const TokenBatch batch = samples.view();
+    const model::TokenBatch batch = samples.view();
     return measure_profile(subject_of(samples, batch, dtype), 1);
 }
 
 TEST(MeasureProfile, NamesWhatWasMeasured) {
-    const Profile profile = profile_of(sharable(Family::gpt2, Task::language), DType::f64);
+    const plan::Profile profile = profile_of(sharable(model::Family::gpt2, Task::language), device::DType::f64);
 
     EXPECT_EQ(profile.model, "gpt2");
     EXPECT_EQ(profile.dtype, "f64");
@@ -87,11 +88,11 @@ TEST(MeasureProfile, NamesWhatWasMeasured) {
 }
 
 TEST(MeasureProfile, MeasuresEqualLayersOnce) {
-    const Profile profile = profile_of(sharable(Family::gpt2, Task::language));
+    const plan::Profile profile = profile_of(sharable(model::Family::gpt2, Task::language));
 
     std::vector<std::string> names;
     std::vector<std::size_t> sources;
-    for (const LayerProfile& layer : profile.layers) {
+    for (const plan::LayerProfile& layer : profile.layers) {
         names.push_back(layer.name);
         sources.push_back(layer.measured);
     }
@@ -102,11 +103,11 @@ TEST(MeasureProfile, MeasuresEqualLayersOnce) {
 }
 
 TEST(MeasureProfile, TakesTimeInEveryLayerOfEveryFamily) {
-    for (const ModelConfig& model : validation::every_sharable()) {
-        const Profile profile = profile_of(model);
+    for (const model::ModelConfig& model : validation::every_sharable()) {
+        const plan::Profile profile = profile_of(model);
 
         ASSERT_EQ(profile.layers.size(), build_layers(model).size());
-        for (const LayerProfile& layer : profile.layers) {
+        for (const plan::LayerProfile& layer : profile.layers) {
             EXPECT_GT(layer.forward + layer.backward, 0) << model.name << ' ' << layer.name;
             EXPECT_GT(layer.backward_input + layer.backward_weight, 0) << model.name << ' ' << layer.name;
             EXPECT_GT(layer.update, 0) << model.name << ' ' << layer.name;
@@ -114,26 +115,27 @@ TEST(MeasureProfile, TakesTimeInEveryLayerOfEveryFamily) {
     }
 }
 
-bool has_kernel(const Profile& profile, const std::string& name,
-                const std::function<bool(const KernelCall&)>& is_it) {
-    return std::ranges::any_of(
-        profile.kernels, [&](const KernelProfile& each) { return each.kernel == name && is_it(each.call); });
+bool has_kernel(const plan::Profile& profile, const std::string& name,
+                const std::function<bool(const plan::KernelCall&)>& is_it) {
+    return std::ranges::any_of(profile.kernels, [&](const plan::KernelProfile& each) {
+        return each.kernel == name && is_it(each.call);
+    });
 }
 
-bool has_product(const Profile& profile, const std::array<std::size_t, 3>& product) {
-    return has_kernel(profile, "linear", [&](const KernelCall& call) { return call.product == product; });
+bool has_product(const plan::Profile& profile, const std::array<std::size_t, 3>& product) {
+    return has_kernel(profile, "linear", [&](const plan::KernelCall& call) { return call.product == product; });
 }
 
 // The MLP of width 16 on two samples of 4 rows, whole and as one of two tensor ranks.
 TEST(MeasureProfile, TakesTimeOfKernelsOnMicroBatchesOfOtherSizes) {
-    const ModelConfig model = sharable(Family::gpt2, Task::language);
-    const Profile profile = profile_of(model);
+    const model::ModelConfig model = sharable(model::Family::gpt2, Task::language);
+    const plan::Profile profile = profile_of(model);
 
     for (const std::size_t rows : {2, 4, 8, 16}) {
         EXPECT_TRUE(has_product(profile, {rows, model.mlp_width, 16})) << rows;
         EXPECT_TRUE(has_product(profile, {rows, model.mlp_width / 2, 16})) << rows;
     }
-    for (const KernelProfile& each : profile.kernels) {
+    for (const plan::KernelProfile& each : profile.kernels) {
         EXPECT_GT(each.seconds, 0) << each.kernel;
         EXPECT_GT(each.call.bytes, 0) << each.kernel;
         EXPECT_GT(each.calls, 0U) << each.kernel;
@@ -141,37 +143,41 @@ TEST(MeasureProfile, TakesTimeOfKernelsOnMicroBatchesOfOtherSizes) {
 }
 
 TEST(MeasureProfile, TakesTimeOfUpdatesNormsAndCopiesOfManySizes) {
-    const Profile profile = profile_of(sharable(Family::gpt2, Task::language));
+    const plan::Profile profile = profile_of(sharable(model::Family::gpt2, Task::language));
 
     for (const char* const name : {"adamw", "sum_of_squares", "fill", "copy"}) {
-        EXPECT_TRUE(has_kernel(profile, name, [](const KernelCall& call) { return call.bytes < 1e4; })) << name;
-        EXPECT_TRUE(has_kernel(profile, name, [](const KernelCall& call) { return call.bytes > 1e7; })) << name;
+        EXPECT_TRUE(has_kernel(profile, name, [](const plan::KernelCall& call) { return call.bytes < 1e4; }))
+            << name;
+        EXPECT_TRUE(has_kernel(profile, name, [](const plan::KernelCall& call) { return call.bytes > 1e7; }))
+            << name;
     }
 }
 
 TEST(MeasureProfile, HasKernelsOfEveryFamily) {
-    for (const ModelConfig& model : validation::every_sharable()) {
-        const Profile profile = profile_of(model);
+    for (const model::ModelConfig& model : validation::every_sharable()) {
+        const plan::Profile profile = profile_of(model);
 
-        EXPECT_TRUE(has_kernel(profile, "attention", [](const KernelCall& call) { return call.flops > 0; }))
-            << model.name;
+        EXPECT_TRUE(has_kernel(profile, "attention", [](const plan::KernelCall& call) {
+            return call.flops > 0;
+        })) << model.name;
     }
 }
 
 // What stages of several layers keep is what their layers keep; a stage's whole walk says so.
 TEST(MeasureProfile, CountsBytesAsAStageHoldsThem) {
-    const ModelConfig model = sharable(Family::gpt2, Task::language);
+    const model::ModelConfig model = sharable(model::Family::gpt2, Task::language);
     const TwoSamples samples(model);
-    const Profile profile = profile_of(model);
+    const plan::Profile profile = profile_of(model);
 
-    for (const Range stage : {Range{0, 3}, Range{1, 2}, Range{2, 4}, Range{3, 4}, Range{0, 7}}) {
+    for (const layout::Range stage : {layout::Range{0, 3}, layout::Range{1, 2}, layout::Range{2, 4},
+                                      layout::Range{3, 4}, layout::Range{0, 7}}) {
         std::size_t kept = 0;
         std::size_t workspace = 0;
         for (std::size_t l = stage.begin; l < stage.end(); ++l) {
             kept += profile.layers[l].activation;
             workspace = std::max(workspace, profile.layers[l].workspace);
         }
-        const StageMemory memory = predict(model, {.layers = stage}, {samples.segments, 8}, {});
+        const stage::StageMemory memory = stage::predict(model, {.layers = stage}, {samples.segments, 8}, {});
 
         EXPECT_EQ(kept, memory.activations);
         EXPECT_GE(workspace, memory.scratch + memory.again);
@@ -184,14 +190,15 @@ TEST(MeasureProfile, CountsBytesAsAStageHoldsThem) {
 
 TEST(Profile, IsWrittenWholeAndTold) {
     const ScratchFolder folder;
-    const TwoSamples samples(sharable(Family::gpt2, Task::language));
-    const TokenBatch batch = samples.view();
+    const TwoSamples samples(sharable(model::Family::gpt2, Task::language));
+    const model::TokenBatch batch = samples.view();
     folder.write("profile.json", "an old one");
     std::ostringstream out;
 
     profile({.output = folder.file("profile.json"), .repeats = 3}, subject_of(samples, batch), out);
 
-    const Profile read = profile_from_json(validation::read_whole(folder.file("profile.json")), "it");
+    const plan::Profile read =
+        plan::profile_from_json(validation::read_whole(folder.file("profile.json")), "it");
     EXPECT_EQ(read.layers.size(), 7U);
     EXPECT_EQ(read.repeats, 3U);
     EXPECT_EQ(folder.names(), std::vector<std::string>{"profile.json"});
@@ -202,8 +209,8 @@ TEST(Profile, IsWrittenWholeAndTold) {
 
 TEST(Profile, RefusesAPlaceThatCannotBeWrittenBeforeItMeasures) {
     const ScratchFolder folder;
-    const TwoSamples samples(sharable(Family::gpt2, Task::language));
-    const TokenBatch batch = samples.view();
+    const TwoSamples samples(sharable(model::Family::gpt2, Task::language));
+    const model::TokenBatch batch = samples.view();
     std::ostringstream out;
     const auto refusal = [&](const std::string& output) {
         return message_of<ConfigError>([&] { profile({.output = output}, subject_of(samples, batch), out); });
@@ -215,4 +222,4 @@ TEST(Profile, RefusesAPlaceThatCannotBeWrittenBeforeItMeasures) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -5,11 +5,11 @@
 #include "tools/prepare/row_encoder.hpp"
 #include "trireme/data/source.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 // The answer is the first place where the context holds `answer`.
-SourceQuestion question(const std::string& text, const std::string& context, const std::string& answer) {
+data::SourceQuestion question(const std::string& text, const std::string& context, const std::string& answer) {
     const std::size_t begin = context.find(answer);
     return {.text = text,
             .context = context,
@@ -18,16 +18,16 @@ SourceQuestion question(const std::string& text, const std::string& context, con
             .answers = {answer}};
 }
 
-std::string span_of(const CorpusRow& row, const Tokenizer& tokenizer) {
+std::string span_of(const data::CorpusRow& row, const data::Tokenizer& tokenizer) {
     const std::span<const std::uint32_t> tokens(row.tokens);
-    const Question& places = row.question;
+    const data::Question& places = row.question;
     return tokenizer.decode(tokens.subspan(places.answer_first, places.answer_last - places.answer_first + 1));
 }
 
 TEST(QuestionEncoder, PutsTheContextBehindTheQuestion) {
-    const Tokenizer tokenizer = Tokenizer::bytes();
+    const data::Tokenizer tokenizer = data::Tokenizer::bytes();
     QuestionEncoder encoder(tokenizer);
-    CorpusRow row;
+    data::CorpusRow row;
 
     encoder.encode(question("Who?", "it was Ann.", "Ann"), row);
 
@@ -40,9 +40,9 @@ TEST(QuestionEncoder, PutsTheContextBehindTheQuestion) {
 
 TEST(QuestionEncoder, TakesEveryTokenThatOverlapsTheAnswer) {
     const std::vector<std::string> texts(4, "abcabc abcabc");
-    const Tokenizer tokenizer = Tokenizer::trained(texts, 259);  // "ab" and "abc" are tokens
+    const data::Tokenizer tokenizer = data::Tokenizer::trained(texts, 259);  // "ab" and "abc" are tokens
     QuestionEncoder encoder(tokenizer);
-    CorpusRow row;
+    data::CorpusRow row;
 
     encoder.encode(question("x", "abcabc", "ca"), row);
 
@@ -57,11 +57,11 @@ TEST(QuestionEncoder, TakesEveryTokenThatOverlapsTheAnswer) {
 TEST(QuestionEncoder, FindsTheAnswersOfARealFile) {
     const char* data = std::getenv("TRIREME_TEST_DATA");
     if (data == nullptr) GTEST_SKIP() << "TRIREME_TEST_DATA is not set: squad/xquad.en.json is not there";
-    const Tokenizer tokenizer = Tokenizer::gpt2(std::string(data) + "/gpt2_bpe");
-    RowReader reader({.inputs = {std::string(data) + "/squad/xquad.en.json"}, .synthetic = ""});
+    const data::Tokenizer tokenizer = data::Tokenizer::gpt2(std::string(data) + "/gpt2_bpe");
+    data::RowReader reader({.inputs = {std::string(data) + "/squad/xquad.en.json"}, .synthetic = ""});
     QuestionEncoder encoder(tokenizer);
-    SourceRow source;
-    CorpusRow row;
+    data::SourceRow source;
+    data::CorpusRow row;
 
     while (reader.next(source)) {
         encoder.encode(source.question, row);
@@ -79,4 +79,4 @@ TEST(QuestionEncoder, FindsTheAnswersOfARealFile) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::tools

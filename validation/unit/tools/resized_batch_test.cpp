@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 using Numbers = std::vector<std::int32_t>;
@@ -14,14 +14,14 @@ struct TwoLengths {
     Numbers targets{51, 53, 55};
     Numbers answers{1, 3, 0, 1};
     Numbers contexts{0, 4, 1, 2};
-    std::vector<Segment> segments{{.begin = 0, .length = 4, .sample = 7},
-                                  {.begin = 4, .length = 2, .sample = 8}};
+    std::vector<kernels::Segment> segments{{.begin = 0, .length = 4, .sample = 7},
+                                           {.begin = 4, .length = 2, .sample = 8}};
 
-    static ConstTensor view_of(const Numbers& numbers, std::size_t rows = 1) {
-        return {numbers.data(), DType::i32, rows, numbers.size() / rows, numbers.size() / rows};
+    static device::ConstTensor view_of(const Numbers& numbers, std::size_t rows = 1) {
+        return {numbers.data(), device::DType::i32, rows, numbers.size() / rows, numbers.size() / rows};
     }
-    TokenBatch view() const {
-        TokenBatch batch;
+    model::TokenBatch view() const {
+        model::TokenBatch batch;
         batch.tokens = view_of(tokens);
         batch.segments = segments;
         batch.predicted = view_of(predicted);
@@ -32,7 +32,7 @@ struct TwoLengths {
     }
 };
 
-Numbers numbers_of(const ConstTensor& tensor) {
+Numbers numbers_of(const device::ConstTensor& tensor) {
     const std::int32_t* const first = tensor.as<std::int32_t>().data;
     return {first, first + tensor.size()};
 }
@@ -40,7 +40,7 @@ Numbers numbers_of(const ConstTensor& tensor) {
 TEST(ResizedBatch, KeepsTheBeginningOfEachSample) {
     const TwoLengths samples;
     const ResizedBatch half(samples.view(), {.length = 0.5});
-    const TokenBatch view = half.view();
+    const model::TokenBatch view = half.view();
 
     EXPECT_EQ(numbers_of(view.tokens), (Numbers{10, 11, 20}));
     EXPECT_EQ(numbers_of(view.predicted), (Numbers{1, 2}));  // of the second sample nothing was left that did
@@ -57,7 +57,7 @@ TEST(ResizedBatch, KeepsTheBeginningOfEachSample) {
 TEST(ResizedBatch, HasAllSamplesSeveralTimes) {
     const TwoLengths samples;
     const ResizedBatch twice(samples.view(), {.copies = 2});
-    const TokenBatch view = twice.view();
+    const model::TokenBatch view = twice.view();
 
     EXPECT_EQ(numbers_of(view.tokens), (Numbers{10, 11, 12, 13, 20, 21, 10, 11, 12, 13, 20, 21}));
     EXPECT_EQ(numbers_of(view.predicted), (Numbers{1, 3, 5, 7, 9, 11}));
@@ -69,14 +69,14 @@ TEST(ResizedBatch, KeepsImagesWhole) {
     const Numbers tokens(6);
     const std::vector<float> pixels{1, 2, 3, 4,
                                     5, 6, 7, 8};  // two patches of two values for each of two images
-    const std::vector<Segment> segments{{.begin = 0, .length = 3}, {.begin = 3, .length = 3}};
-    TokenBatch batch;
+    const std::vector<kernels::Segment> segments{{.begin = 0, .length = 3}, {.begin = 3, .length = 3}};
+    model::TokenBatch batch;
     batch.tokens = TwoLengths::view_of(tokens);
     batch.segments = segments;
-    batch.pixels = {pixels.data(), DType::f32, 4, 2, 2};
+    batch.pixels = {pixels.data(), device::DType::f32, 4, 2, 2};
 
     const ResizedBatch resized(batch, {.length = 0.25, .copies = 2});
-    const TokenBatch view = resized.view();
+    const model::TokenBatch view = resized.view();
 
     EXPECT_EQ(view.rows(), 12U);
     EXPECT_EQ(view.pixels.rows, 8U);
@@ -84,4 +84,4 @@ TEST(ResizedBatch, KeepsImagesWhole) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -11,7 +11,7 @@
 #include "trireme/model/model.hpp"
 #include "unit/plan/small_profile.hpp"
 
-namespace trireme {
+namespace trireme::tools {
 namespace {
 
 // gpt2-tiny: 6 items (embedding, 4 blocks, head), on `pipe` ranks in a row.
@@ -111,7 +111,7 @@ TEST(ShowPlan, PredictsWhatTheClosedFormsSayOfHalvesWhereTheyHold) {
 
 // Weight halves that are longer than what they fill, and unequal parts.
 TEST(ShowPlan, HasAClosedFormOfHalvesUnderCostsThatItIsMadeFor) {
-    const auto closed = [](const char* schedule, std::size_t micro_batches, const StageCost& cost) {
+    const auto closed = [](const char* schedule, std::size_t micro_batches, const schedule::StageCost& cost) {
         PlanConfig config = tiny(3, micro_batches);
         config.run.model.tied = false;
         config.run.schedule.schedule = schedule;
@@ -119,7 +119,7 @@ TEST(ShowPlan, HasAClosedFormOfHalvesUnderCostsThatItIsMadeFor) {
         const Forecast forecast = foresee(config);
         return closed_form_bubble(forecast.plan, forecast.costs);
     };
-    const StageCost long_weights{.forward = 2, .backward_input = 3, .backward_weight = 4};
+    const schedule::StageCost long_weights{.forward = 2, .backward_input = 3, .backward_weight = 4};
 
     EXPECT_DOUBLE_EQ(closed("zb-h1", 2, long_weights).value(), 8.0 / (18 + 8));
     EXPECT_DOUBLE_EQ(closed("zb-h1", 3, long_weights).value(), 6.0 / (27 + 6));
@@ -209,7 +209,7 @@ TEST(ShowPlan, ForeseesMoreBytesForMoreSamplesAndFewerForRecomputing) {
     const std::size_t eight = foresee(config).memory[0].total();
     config.run.run.batch = 16;
     const std::size_t sixteen = foresee(config).memory[0].total();
-    config.run.layout.recompute = {Recompute::full};
+    config.run.layout.recompute = {plan::Recompute::full};
     const std::size_t again = foresee(config).memory[0].total();
 
     EXPECT_GT(sixteen, eight);
@@ -241,13 +241,14 @@ TEST(ShowPlan, SaysThatLaterPlansAreNotShown) {
 
 // gpt2-tiny in whose every layer a pass takes a second forward and two back.
 std::string tiny_profile(const validation::ScratchFolder& folder) {
-    Profile profile{.machine = "abacus", .device = "cpu", .model = "gpt2-tiny", .dtype = "f32", .tokens = 512};
+    plan::Profile profile{
+        .machine = "abacus", .device = "cpu", .model = "gpt2-tiny", .dtype = "f32", .tokens = 512};
     PlanConfig config = tiny(1, 1);
-    for (const Layer& layer : build_layers(foresee(config).model)) {
-        LayerProfile each{.name = kind_of(layer), .measured = profile.layers.size()};
+    for (const model::Layer& layer : build_layers(foresee(config).model)) {
+        plan::LayerProfile each{.name = kind_of(layer), .measured = profile.layers.size()};
         each.forward = each.backward_input = each.backward_weight = 1;
         each.backward = 2;
-        for (const ParameterSpec& spec : parameters_of(layer)) each.parameters += 4 * spec.size();
+        for (const model::ParameterSpec& spec : parameters_of(layer)) each.parameters += 4 * spec.size();
         profile.layers.push_back(each);
     }
     return folder.write("profile.json", json_of(profile));
@@ -302,9 +303,10 @@ TEST(ShowPlan, SaysOnWhichDeviceEachRankWasMeasured) {
     const validation::ScratchFolder folder;
     PlanConfig config = tiny(2, 4);
     const std::string fast = tiny_profile(folder);
-    const Profile slow = validation::slower(profile_from_json(validation::read_whole(fast), fast), 2);
-    config.run.costs.profiles = {{fast, RankSpan{0, 0}},
-                                 {folder.write("slow.json", json_of(slow)), RankSpan{1, 1}}};
+    const plan::Profile slow =
+        validation::slower(plan::profile_from_json(validation::read_whole(fast), fast), 2);
+    config.run.costs.profiles = {{fast, config::RankSpan{0, 0}},
+                                 {folder.write("slow.json", json_of(slow)), config::RankSpan{1, 1}}};
     config.run.layout.partition = "measured";
 
     const std::string text = text_of(foresee(config));
@@ -336,7 +338,7 @@ TEST(ShowPlan, SharesLayersAmongTheRanksThatAreNamed) {
 
     EXPECT_EQ(forecast.memory.size(), 3U);
     EXPECT_EQ(forecast.plan.micro_batches(), 6);
-    EXPECT_EQ(layout_from_json(json_of(forecast), "it"), forecast.plan.layout);
+    EXPECT_EQ(plan::layout_from_json(json_of(forecast), "it"), forecast.plan.layout);
     config.run.layout.partition = "uniform";
     EXPECT_EQ(refusal(config),
               "--ranks 3 applies to --partition pipedream only; otherwise the grid or the layout file gives "
@@ -365,4 +367,4 @@ TEST(ShowPlan, RefusesWhatTrainingWouldRefuse) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::tools

@@ -23,7 +23,7 @@
 #include "trireme/comm/session.hpp"
 #include "trireme/device/clock.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 // SimGrid knows hosts, one for each device, and not what they stand in: "node-3-device-1" is of node-3. A host
@@ -50,11 +50,11 @@ MPI_Request message_to_itself() {
 
 }  // namespace
 
-void check_in(MPI_Comm, const std::vector<int>&, const std::string&, Patience) {}
+void check_in(MPI_Comm, const std::vector<int>&, const std::string&, device::Patience) {}
 
-void check_in_all(MPI_Comm, const std::string&, Patience) {}
+void check_in_all(MPI_Comm, const std::string&, device::Patience) {}
 
-std::vector<int> node_of_each(int, int size, const Patience&) {
+std::vector<int> node_of_each(int, int size, const device::Patience&) {
     const int own = number_of_own_node();
     std::vector<int> all(static_cast<std::size_t>(size));
     check_mpi(MPI_Allgather(&own, 1, MPI_INT, all.data(), 1, MPI_INT, MPI_COMM_WORLD), "MPI_Allgather");
@@ -79,7 +79,7 @@ void MpiCommunicator::progress() {}
 // do.
 int MpiCommunicator::test(MPI_Request& request, bool& is_done, MPI_Status& status) {
     int code = MPI_SUCCESS;
-    if (messages_to_itself_.empty() || messages_to_itself_.front().sent >= now_seconds()) {
+    if (messages_to_itself_.empty() || messages_to_itself_.front().sent >= device::now_seconds()) {
         int flag = 0;
         code = MPI_Test(&request, &flag, &status);
         is_done = flag != 0;
@@ -91,7 +91,7 @@ int MpiCommunicator::test(MPI_Request& request, bool& is_done, MPI_Status& statu
         is_done = index == 0;
         if (!is_done) messages_to_itself_.pop_front();
     }
-    if (!is_done) messages_to_itself_.push_back({message_to_itself(), now_seconds()});
+    if (!is_done) messages_to_itself_.push_back({message_to_itself(), device::now_seconds()});
     return code;
 }
 
@@ -135,4 +135,4 @@ BlankMemory::BlankMemory(std::size_t bytes) : bytes_(bytes), data_(SMPI_SHARED_M
 
 BlankMemory::~BlankMemory() { SMPI_SHARED_FREE(data_); }
 
-}  // namespace trireme
+}  // namespace trireme::comm

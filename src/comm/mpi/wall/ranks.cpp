@@ -19,7 +19,7 @@
 #include "trireme/comm/node_memory.hpp"
 #include "trireme/comm/session.hpp"
 
-namespace trireme {
+namespace trireme::comm {
 namespace {
 
 // Empty messages between this rank and some others. Those that have not arrived when an error ends the wait are
@@ -47,7 +47,7 @@ public:
     }
 
     // Throws as wait_until() does; `what` follows "for ranks 2-3".
-    void wait(const Patience& patience, const std::string& what) {
+    void wait(const device::Patience& patience, const std::string& what) {
         wait_until([&] { return are_done(); }, patience, [&] { return cat(pending_peers(), what); });
     }
 
@@ -87,7 +87,8 @@ constexpr std::chrono::seconds patience{20};
 
 }  // namespace
 
-void check_in(MPI_Comm parent, const std::vector<int>& ranks, const std::string& name, Patience patience) {
+void check_in(MPI_Comm parent, const std::vector<int>& ranks, const std::string& name,
+              device::Patience patience) {
     int own = 0;
     check_mpi(MPI_Comm_rank(parent, &own), "MPI_Comm_rank");
     const int first = ranks.front();
@@ -112,7 +113,7 @@ void check_in(MPI_Comm parent, const std::vector<int>& ranks, const std::string&
     releases.wait(patience, purpose);
 }
 
-void check_in_all(MPI_Comm parent, const std::string& name, Patience patience) {
+void check_in_all(MPI_Comm parent, const std::string& name, device::Patience patience) {
     int size = 0;
     check_mpi(MPI_Comm_size(parent, &size), "MPI_Comm_size");
     std::vector<int> ranks(static_cast<std::size_t>(size));
@@ -120,7 +121,7 @@ void check_in_all(MPI_Comm parent, const std::string& name, Patience patience) {
     check_in(parent, ranks, name, patience);
 }
 
-std::vector<int> node_of_each(int rank, int size, const Patience& patience) {
+std::vector<int> node_of_each(int rank, int size, const device::Patience& patience) {
     check_in_all(MPI_COMM_WORLD, "node", patience);
     MPI_Comm node = MPI_COMM_NULL;
     check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node),
@@ -174,4 +175,4 @@ BlankMemory::BlankMemory(std::size_t bytes) : bytes_(bytes), data_(nullptr) {
 
 BlankMemory::~BlankMemory() = default;
 
-}  // namespace trireme
+}  // namespace trireme::comm

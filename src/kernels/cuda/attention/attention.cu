@@ -4,7 +4,7 @@
 #include "kernels/cuda/attention/attention_paths.hpp"
 #include "kernels/cuda/support/sums.cuh"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace gpu {
 namespace {
 
@@ -12,9 +12,9 @@ constexpr unsigned fact_threads = 256;
 
 template <class T>
 struct Facts {
-    Elements<const T> output;         // (rows, heads * head size)
-    Elements<const T> grad_output;    // (rows, heads * head size)
-    Elements<const Wide<T>> log_sum;  // (rows, heads)
+    device::Elements<const T> output;         // (rows, heads * head size)
+    device::Elements<const T> grad_output;    // (rows, heads * head size)
+    device::Elements<const Wide<T>> log_sum;  // (rows, heads)
     unsigned heads, head_size;
     Wide<T> log_factor;
     QueryFacts<Wide<T>>* facts;  // (heads, rows)
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(fact_threads) find_facts(Facts<T> op) {
 }  // namespace
 
 template <class T>
-const QueryFacts<Wide<T>>* find_query_facts(CudaStream& stream, const AttentionBackward& op,
+const QueryFacts<Wide<T>>* find_query_facts(device::CudaStream& stream, const AttentionBackward& op,
                                             Wide<T> log_factor) {
     using Fact = QueryFacts<Wide<T>>;
     const std::size_t pairs = op.query.rows * op.shape.heads;
@@ -57,39 +57,39 @@ const QueryFacts<Wide<T>>* find_query_facts(CudaStream& stream, const AttentionB
     return facts.facts;
 }
 
-template const QueryFacts<double>* find_query_facts<double>(CudaStream&, const AttentionBackward&, double);
-template const QueryFacts<float>* find_query_facts<float>(CudaStream&, const AttentionBackward&, float);
-template const QueryFacts<float>* find_query_facts<Bf16>(CudaStream&, const AttentionBackward&, float);
+template const QueryFacts<double>* find_query_facts<double>(device::CudaStream&, const AttentionBackward&, double);
+template const QueryFacts<float>* find_query_facts<float>(device::CudaStream&, const AttentionBackward&, float);
+template const QueryFacts<float>* find_query_facts<device::Bf16>(device::CudaStream&, const AttentionBackward&, float);
 
 }  // namespace gpu
 
 namespace {
 
-bool is_on_chunks(const ConstTensor& tensor) {
+bool is_on_chunks(const device::ConstTensor& tensor) {
     constexpr std::size_t chunk_bytes = 16;
     return reinterpret_cast<std::uintptr_t>(tensor.data) % chunk_bytes == 0 &&
            (tensor.rows <= 1 || tensor.stride * bytes_of(tensor.dtype) % chunk_bytes == 0);
 }
 
 // A negative scale would make the largest product of a query and a key the smallest score.
-bool suits_tensor_cores(const AttentionShape& shape, std::initializer_list<ConstTensor> tensors) {
-    const ConstTensor& query = *tensors.begin();
+bool suits_tensor_cores(const AttentionShape& shape, std::initializer_list<device::ConstTensor> tensors) {
+    const device::ConstTensor& query = *tensors.begin();
     const std::size_t head_size = query.columns / shape.heads;
-    return query.dtype == DType::bf16 && head_size > 0 && head_size % 8 == 0 && head_size <= 128 &&
+    return query.dtype == device::DType::bf16 && head_size > 0 && head_size % 8 == 0 && head_size <= 128 &&
            shape.scale > 0 && std::ranges::all_of(tensors, is_on_chunks);
 }
 
 }  // namespace
 
-void run(CudaStream& stream, const Attention& op) {
+void run(device::CudaStream& stream, const Attention& op) {
     const bool is_suited = suits_tensor_cores(op.shape, {op.query, op.key, op.value, op.output});
     is_suited ? gpu::attend_on_tensor_cores(stream, op) : gpu::attend_plainly(stream, op);
 }
 
-void run(CudaStream& stream, const AttentionBackward& op) {
+void run(device::CudaStream& stream, const AttentionBackward& op) {
     const bool is_suited = suits_tensor_cores(
         op.shape, {op.query, op.key, op.value, op.grad_output, op.grad_query, op.grad_key, op.grad_value});
     is_suited ? gpu::attend_on_tensor_cores(stream, op) : gpu::attend_plainly(stream, op);
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

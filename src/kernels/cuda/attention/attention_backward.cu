@@ -9,22 +9,22 @@
 #include "kernels/cuda/attention/attention_paths.hpp"
 #include "kernels/cuda/attention/attention_products.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 namespace {
 
 template <class T>
 struct Backward {
     AttentionCall<Wide<T>> call;
     const AttentionTile* tiles;
-    Elements<const T> query, key, value, grad_output;
+    device::Elements<const T> query, key, value, grad_output;
     const QueryFacts<Wide<T>>* facts;  // (heads, rows)
-    Elements<T> grad_query, grad_key, grad_value;
+    device::Elements<T> grad_query, grad_key, grad_value;
 
     __device__ const QueryFacts<Wide<T>>* facts_of(const AttentionTile& tile, unsigned head) const {
         return facts + head * query.rows + tile.segment;
     }
     // `rows` rows from the segment's row `begin` on.
-    __device__ TileRows<T> rows_of(const Elements<const T>& matrix, const AttentionTile& tile, unsigned head,
+    __device__ TileRows<T> rows_of(const device::Elements<const T>& matrix, const AttentionTile& tile, unsigned head,
                                    unsigned begin, unsigned rows) const {
         const std::size_t row = std::size_t{tile.segment} + begin;
         return {matrix.row(row) + std::size_t{head} * call.head_size, matrix.stride, rows, call.head_size};
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(tile_threads) find_grad_key_and_value(Backward
 }
 
 template <class T, unsigned vectors>
-void start_backward(CudaStream& stream, const AttentionBackward& op) {
+void start_backward(device::CudaStream& stream, const AttentionBackward& op) {
     using W = Wide<T>;
     Backward<T> backward{.call = call_of<W>(op.shape, op.query.columns),
                          .tiles = nullptr,
@@ -194,11 +194,11 @@ void start_backward(CudaStream& stream, const AttentionBackward& op) {
 
 }  // namespace
 
-void attend_plainly(CudaStream& stream, const AttentionBackward& op) {
+void attend_plainly(device::CudaStream& stream, const AttentionBackward& op) {
     visit_type(op.query.dtype, [&]<class T>(T) {
         if (op.query.columns / op.shape.heads <= tile_side) return start_backward<T, 1>(stream, op);
         start_backward<T, 2>(stream, op);
     });
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -5,7 +5,7 @@
 #include "kernels/cuda/support/language.cuh"
 #include "trireme/kernels/dropout.hpp"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 template <class W>
 struct AttentionCall {
@@ -48,7 +48,7 @@ struct TileList {
     unsigned count = 0;
 };
 
-inline TileList tell_tiles(CudaStream& stream, const AttentionShape& shape, std::size_t rows,
+inline TileList tell_tiles(device::CudaStream& stream, const AttentionShape& shape, std::size_t rows,
                            std::uint32_t tile_rows, TileOf what) {
     const std::vector<AttentionTile> tiles = attention_tiles(shape, rows, tile_rows, what);
     if (tiles.empty()) return {};
@@ -69,7 +69,7 @@ struct alignas(2 * sizeof(W)) QueryFacts {
 
 // (heads, rows), in the stream's scratch memory. log_sum is multiplied by `log_factor`.
 template <class T>
-const QueryFacts<Wide<T>>* find_query_facts(CudaStream& stream, const AttentionBackward& op,
+const QueryFacts<Wide<T>>* find_query_facts(device::CudaStream& stream, const AttentionBackward& op,
                                             Wide<T> log_factor);
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -5,16 +5,16 @@
 #include "kernels/cuda/attention/attention_paths.hpp"
 #include "kernels/cuda/attention/attention_products.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 namespace {
 
 template <class T>
 struct Forward {
     AttentionCall<Wide<T>> call;
     const AttentionTile* tiles;
-    Elements<const T> query, key, value;
-    Elements<T> output;
-    Elements<Wide<T>> log_sum;
+    device::Elements<const T> query, key, value;
+    device::Elements<T> output;
+    device::Elements<Wide<T>> log_sum;
 };
 
 // Of the four queries of a thread.
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(tile_threads) attend(Forward<T> op) {
 }
 
 template <class T, unsigned vectors>
-void start_forward(CudaStream& stream, const Attention& op) {
+void start_forward(device::CudaStream& stream, const Attention& op) {
     const TileList list = tell_tiles(stream, op.shape, op.query.rows, tile_side, TileOf::queries);
     const Forward<T> forward{.call = call_of<Wide<T>>(op.shape, op.query.columns),
                              .tiles = list.tiles,
@@ -145,11 +145,11 @@ void start_forward(CudaStream& stream, const Attention& op) {
 
 }  // namespace
 
-void attend_plainly(CudaStream& stream, const Attention& op) {
+void attend_plainly(device::CudaStream& stream, const Attention& op) {
     visit_type(op.query.dtype, [&]<class T>(T) {
         if (op.query.columns / op.shape.heads <= tile_side) return start_forward<T, 1>(stream, op);
         start_forward<T, 2>(stream, op);
     });
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

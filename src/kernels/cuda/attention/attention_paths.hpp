@@ -4,13 +4,13 @@
 
 #include "trireme/kernels/attention.hpp"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
-void attend_plainly(CudaStream& stream, const Attention& op);
-void attend_plainly(CudaStream& stream, const AttentionBackward& op);
+void attend_plainly(device::CudaStream& stream, const Attention& op);
+void attend_plainly(device::CudaStream& stream, const AttentionBackward& op);
 
 // Of bf16, with heads of at most 128 columns, a multiple of 8, on 16 bytes.
-void attend_on_tensor_cores(CudaStream& stream, const Attention& op);
-void attend_on_tensor_cores(CudaStream& stream, const AttentionBackward& op);
+void attend_on_tensor_cores(device::CudaStream& stream, const Attention& op);
+void attend_on_tensor_cores(device::CudaStream& stream, const AttentionBackward& op);
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -4,7 +4,7 @@
 
 #include "kernels/cuda/support/language.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 inline constexpr unsigned tile_side = 64;
 inline constexpr unsigned tile_threads = 256;
@@ -138,11 +138,11 @@ __device__ void store_sums(const Wide<T> (&sums)[4][4 * vectors], unsigned rows,
 
 // Blocks for tiles of heads; of those with more columns than a block has sums for, several for each.
 template <class W, unsigned vectors>
-GpuGrid plain_grid(std::size_t tiles, std::size_t head_size) {
+device::GpuGrid plain_grid(std::size_t tiles, std::size_t head_size) {
     return {.blocks_x = static_cast<unsigned>(tiles),
             .blocks_y = static_cast<unsigned>(parts(head_size, vectors * tile_side)),
             .threads = tile_threads,
             .shared_bytes = block_elements * sizeof(W)};
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

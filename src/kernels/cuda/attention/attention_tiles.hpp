@@ -14,7 +14,7 @@
 #include "trireme/base/error.hpp"
 #include "trireme/kernels/attention.hpp"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 struct AttentionTile {
     std::uint64_t random_key = 0;  // of its segment's dropout
@@ -89,4 +89,4 @@ inline std::vector<AttentionTile> attention_tiles(const AttentionShape& shape, s
     return tiles;
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -3,7 +3,7 @@
 #include "kernels/cuda/support/elementwise.cuh"
 #include "trireme/kernels/rotary.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using gpu::Vector;
@@ -30,7 +30,7 @@ Share share_of_block(std::size_t half, std::size_t heads, unsigned width) {
 
 template <class T>
 struct Turn {
-    Elements<T> values;
+    device::Elements<T> values;
     const std::int32_t* positions;
     const double* frequencies;
     std::size_t half;
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(turn_threads) turn_rows(Turn<T> op) {
 
 }  // namespace
 
-void run(CudaStream& stream, const Rotary& op) {
+void run(device::CudaStream& stream, const Rotary& op) {
     const std::size_t half = op.frequencies.size();
     const std::size_t heads = op.values.columns / (2 * half);
     if (heads == 0 || op.values.rows == 0) return;
@@ -107,7 +107,7 @@ void run(CudaStream& stream, const Rotary& op) {
             [&]<unsigned width>(std::integral_constant<unsigned, width>) {
                 turn.share = share_of_block(half, heads, width);
                 const std::size_t angles = std::size_t{turn.share.rows} * turn.share.frequencies;
-                const GpuGrid grid{.blocks_x = gpu::blocks_for(turn.values.rows, turn.share.rows),
+                const device::GpuGrid grid{.blocks_x = gpu::blocks_for(turn.values.rows, turn.share.rows),
                                    .blocks_y = gpu::blocks_for(half, turn.share.frequencies),
                                    .threads = turn_threads,
                                    .shared_bytes = 2 * angles * sizeof(Wide<T>)};
@@ -116,4 +116,4 @@ void run(CudaStream& stream, const Rotary& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

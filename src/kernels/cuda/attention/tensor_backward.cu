@@ -5,15 +5,15 @@
 #include "kernels/cuda/attention/attention_paths.hpp"
 #include "kernels/cuda/attention/tensor_scores.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 namespace {
 
 struct Backward {
     AttentionCall<float> call;
     const AttentionTile* tiles;
-    Elements<const Bf16> query, key, value, grad_output;
+    device::Elements<const device::Bf16> query, key, value, grad_output;
     const QueryFacts<float>* facts;  // (heads, rows), log_sum as an exponent of two
-    Elements<Bf16> grad_query, grad_key, grad_value;
+    device::Elements<device::Bf16> grad_query, grad_key, grad_value;
 
     __device__ const QueryFacts<float>* facts_of(const AttentionTile& tile, unsigned head) const {
         return facts + head * query.rows + tile.segment;
@@ -27,7 +27,7 @@ template <unsigned D, unsigned R, unsigned N>
 struct BackwardBlock {
     static constexpr unsigned rows = 16 * R * tensor_warps;
     static constexpr unsigned stage_elements = 2 * N * D;
-    static constexpr std::size_t shared_bytes = (2 * rows * D + 2 * stage_elements) * sizeof(Bf16);
+    static constexpr std::size_t shared_bytes = (2 * rows * D + 2 * stage_elements) * sizeof(device::Bf16);
 };
 
 // Weight of a score, times 1 or 0 for dropout, and the gradient of the score; both lack their constant factor.
@@ -106,9 +106,9 @@ __global__ void __launch_bounds__(tensor_threads) find_grad_query(Backward op) {
     const unsigned head = blockIdx.x % call.heads;
     const unsigned size = call.head_size;
     const unsigned row = 16 * R * (threadIdx.x / warp_size);  // the warp's first
-    Bf16* const queries = shared_memory<Bf16>();
-    Bf16* const grad_outputs = queries + Block::rows * D;
-    Bf16* const stages = grad_outputs + Block::rows * D;
+    device::Bf16* const queries = shared_memory<device::Bf16>();
+    device::Bf16* const grad_outputs = queries + Block::rows * D;
+    device::Bf16* const stages = grad_outputs + Block::rows * D;
     const QueryRows<R> own(op, tile, head, row);
     Left own_queries(queries, row);
     Left own_grads(grad_outputs, row);
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(tensor_threads) find_grad_query(Backward op) {
     const ChunkRows all_keys = head_rows(op.key, tile, head / call.sharing, size, 0, end);
     const ChunkRows all_values = head_rows(op.value, tile, head / call.sharing, size, 0, end);
     const auto load = [&](unsigned t, unsigned stage) {
-        Bf16* const keys = stages + stage * Block::stage_elements;
+        device::Bf16* const keys = stages + stage * Block::stage_elements;
         load_tile<D, N>(all_keys.from(t * N), keys);
         load_tile<D, N>(all_values.from(t * N), keys + N * D);
     };
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(tensor_threads) find_grad_query(Backward op) {
     const auto use = [&](unsigned t, unsigned stage) {
         const SeenKeys<R, N> seen{own.first, t * N, tile.length, call.is_causal};
         if (row >= tile.rows || seen.are_none()) return;
-        const Bf16* const keys = stages + stage * Block::stage_elements;
+        const device::Bf16* const keys = stages + stage * Block::stage_elements;
         float scores[R][N / 8][4] = {};
         float grads[R][N / 8][4] = {};
         multiply_tiles<D, R, N>(own_queries, keys, scores);
@@ -149,8 +149,8 @@ __global__ void __launch_bounds__(tensor_threads) find_grad_query(Backward op) {
 // Some queries of one head in shared memory, and what is known of them.
 struct QueriesThere {
     unsigned head;
-    const Bf16* queries;
-    const Bf16* grad_outputs;
+    const device::Bf16* queries;
+    const device::Bf16* grad_outputs;
     const QueryFacts<float>* facts;
 };
 
@@ -161,7 +161,7 @@ struct KeyRows {
     float grad_key[R][D / 8][4] = {};
     float grad_value[R][D / 8][4] = {};
 
-    __device__ KeyRows(const Bf16* key_tile, const Bf16* value_tile, unsigned row)
+    __device__ KeyRows(const device::Bf16* key_tile, const device::Bf16* value_tile, unsigned row)
         : keys(key_tile, row), values(value_tile, row) {}
     __device__ void load() {
         keys.load();
@@ -199,9 +199,9 @@ __global__ void __launch_bounds__(tensor_threads) find_grad_key_and_value(Backwa
     const unsigned group = blockIdx.x % groups;
     const unsigned size = call.head_size;
     const unsigned row = 16 * R * (threadIdx.x / warp_size);  // the warp's first
-    Bf16* const keys = shared_memory<Bf16>();
-    Bf16* const values = keys + Block::rows * D;
-    Bf16* const stages = values + Block::rows * D;
+    device::Bf16* const keys = shared_memory<device::Bf16>();
+    device::Bf16* const values = keys + Block::rows * D;
+    device::Bf16* const stages = values + Block::rows * D;
     auto* const facts = reinterpret_cast<QueryFacts<float>*>(stages + 2 * Block::stage_elements);
     KeyRows<D, R, Left> own(keys, values, row);
     const unsigned begin = first_query(tile, call.is_causal);
@@ -210,7 +210,7 @@ __global__ void __launch_bounds__(tensor_threads) find_grad_key_and_value(Backwa
     QueryTurn used = loaded;
     const auto load = [&](unsigned, unsigned stage) {
         const auto [head, query] = loaded;
-        Bf16* const queries = stages + stage * Block::stage_elements;
+        device::Bf16* const queries = stages + stage * Block::stage_elements;
         load_tile<D, N>(head_rows(op.query, tile, head, size, query, tile.length), queries);
         load_tile<D, N>(head_rows(op.grad_output, tile, head, size, query, tile.length), queries + N * D);
         load_facts<N>(op.facts_of(tile, head) + query, tile.length - query, facts + stage * N);
@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(tensor_threads) find_grad_key_and_value(Backwa
         const auto [head, query] = used;
         used.advance(N, begin, tile.length);
         if (row >= tile.rows) return;
-        const Bf16* const queries = stages + stage * Block::stage_elements;
+        const device::Bf16* const queries = stages + stage * Block::stage_elements;
 #pragma unroll
         for (unsigned part = 0; part < N; part += S) {
             own.template add<drops, S>(
@@ -244,7 +244,7 @@ __global__ void __launch_bounds__(tensor_threads) find_grad_key_and_value(Backwa
 
 // Kernels whose blocks have 64 times R rows each, and take N at a time.
 template <unsigned D, unsigned R, unsigned N, class Left>
-void start_grad_query(CudaStream& stream, const AttentionBackward& op, Backward backward) {
+void start_grad_query(device::CudaStream& stream, const AttentionBackward& op, Backward backward) {
     using Block = BackwardBlock<D, R, N>;
     const TileList list = tell_tiles(stream, op.shape, op.query.rows, Block::rows, TileOf::queries);
     backward.tiles = list.tiles;
@@ -257,7 +257,7 @@ void start_grad_query(CudaStream& stream, const AttentionBackward& op, Backward 
 }
 
 template <unsigned D, unsigned R, unsigned N, unsigned S, class Left>
-void start_grad_key_and_value(CudaStream& stream, const AttentionBackward& op, Backward backward) {
+void start_grad_key_and_value(device::CudaStream& stream, const AttentionBackward& op, Backward backward) {
     using Block = BackwardBlock<D, R, N>;
     const TileList list = tell_tiles(stream, op.shape, op.query.rows, Block::rows, TileOf::keys);
     backward.tiles = list.tiles;
@@ -272,17 +272,17 @@ void start_grad_key_and_value(CudaStream& stream, const AttentionBackward& op, B
 
 }  // namespace
 
-void attend_on_tensor_cores(CudaStream& stream, const AttentionBackward& op) {
+void attend_on_tensor_cores(device::CudaStream& stream, const AttentionBackward& op) {
     const Backward backward{.call = call_of<float>(op.shape, op.query.columns),
                             .tiles = nullptr,
-                            .query = elements<Bf16>(op.query),
-                            .key = elements<Bf16>(op.key),
-                            .value = elements<Bf16>(op.value),
-                            .grad_output = elements<Bf16>(op.grad_output),
-                            .facts = find_query_facts<Bf16>(stream, op, log2_of_e),
-                            .grad_query = elements<Bf16>(op.grad_query),
-                            .grad_key = elements<Bf16>(op.grad_key),
-                            .grad_value = elements<Bf16>(op.grad_value)};
+                            .query = elements<device::Bf16>(op.query),
+                            .key = elements<device::Bf16>(op.key),
+                            .value = elements<device::Bf16>(op.value),
+                            .grad_output = elements<device::Bf16>(op.grad_output),
+                            .facts = find_query_facts<device::Bf16>(stream, op, log2_of_e),
+                            .grad_query = elements<device::Bf16>(op.grad_query),
+                            .grad_key = elements<device::Bf16>(op.grad_key),
+                            .grad_value = elements<device::Bf16>(op.grad_value)};
     if (backward.call.head_size <= 64) {
         start_grad_query<64, 2, 32, LeftInRegisters<64, 2>>(stream, op, backward);
         start_grad_key_and_value<64, 2, 32, 16, LeftInRegisters<64, 2>>(stream, op, backward);
@@ -292,4 +292,4 @@ void attend_on_tensor_cores(CudaStream& stream, const AttentionBackward& op) {
     }
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -3,15 +3,15 @@
 #include "kernels/cuda/attention/attention_paths.hpp"
 #include "kernels/cuda/attention/tensor_scores.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 namespace {
 
 struct Forward {
     AttentionCall<float> call;
     const AttentionTile* tiles;
-    Elements<const Bf16> query, key, value;
-    Elements<Bf16> output;
-    Elements<float> log_sum;
+    device::Elements<const device::Bf16> query, key, value;
+    device::Elements<device::Bf16> output;
+    device::Elements<float> log_sum;
 };
 
 // D columns, of which a head may have fewer; R tiles of 16 queries for each warp; N keys a tile.
@@ -19,7 +19,7 @@ template <unsigned D, unsigned R, unsigned N>
 struct ForwardBlock {
     static constexpr unsigned queries = 16 * R * tensor_warps;
     static constexpr unsigned stage_elements = 2 * N * D;
-    static constexpr std::size_t shared_bytes = (queries * D + 2 * stage_elements) * sizeof(Bf16);
+    static constexpr std::size_t shared_bytes = (queries * D + 2 * stage_elements) * sizeof(device::Bf16);
     using Queries = std::conditional_t<D <= 64, LeftInRegisters<D, R>, LeftInTile<D>>;
 };
 
@@ -146,8 +146,8 @@ __global__ void __launch_bounds__(tensor_threads) attend(Forward op) {
     const unsigned head = blockIdx.x % call.heads;
     const unsigned size = call.head_size;
     const unsigned row = 16 * R * (threadIdx.x / warp_size);  // the warp's first
-    Bf16* const queries = shared_memory<Bf16>();
-    Bf16* const stages = queries + Block::queries * D;
+    device::Bf16* const queries = shared_memory<device::Bf16>();
+    device::Bf16* const stages = queries + Block::queries * D;
     Softmax<D, R> softmax{};
     for (auto& pair : softmax.base) pair[0] = pair[1] = std::numeric_limits<float>::lowest();
     const unsigned end = seen_keys(tile, call.is_causal);
@@ -155,14 +155,14 @@ __global__ void __launch_bounds__(tensor_threads) attend(Forward op) {
     const ChunkRows all_values = head_rows(op.value, tile, head / call.sharing, size, 0, end);
     typename Block::Queries own(queries, row);
     const auto load = [&](unsigned t, unsigned stage) {
-        Bf16* const keys = stages + stage * Block::stage_elements;
+        device::Bf16* const keys = stages + stage * Block::stage_elements;
         load_tile<D, N>(all_keys.from(t * N), keys);
         load_tile<D, N>(all_values.from(t * N), keys + N * D);
     };
     const auto use = [&](unsigned t, unsigned stage) {
         const SeenKeys<R, N> seen{tile.begin + row, t * N, tile.length, call.is_causal};
         if (row >= tile.rows || seen.are_none()) return;
-        const Bf16* const keys = stages + stage * Block::stage_elements;
+        const device::Bf16* const keys = stages + stage * Block::stage_elements;
         float scores[R][N / 8][4] = {};
         multiply_tiles<D, R, N>(own, keys, scores);
         mask(seen, scores);
@@ -182,15 +182,15 @@ __global__ void __launch_bounds__(tensor_threads) attend(Forward op) {
 }
 
 template <unsigned D, unsigned R, unsigned N>
-void start_forward(CudaStream& stream, const Attention& op) {
+void start_forward(device::CudaStream& stream, const Attention& op) {
     using Block = ForwardBlock<D, R, N>;
     const TileList list = tell_tiles(stream, op.shape, op.query.rows, Block::queries, TileOf::queries);
     const Forward forward{.call = call_of<float>(op.shape, op.query.columns),
                           .tiles = list.tiles,
-                          .query = elements<Bf16>(op.query),
-                          .key = elements<Bf16>(op.key),
-                          .value = elements<Bf16>(op.value),
-                          .output = elements<Bf16>(op.output),
+                          .query = elements<device::Bf16>(op.query),
+                          .key = elements<device::Bf16>(op.key),
+                          .value = elements<device::Bf16>(op.value),
+                          .output = elements<device::Bf16>(op.output),
                           .log_sum = elements<float>(op.log_sum)};
     start(stream,
           {.blocks_x = list.count * forward.call.heads,
@@ -201,9 +201,9 @@ void start_forward(CudaStream& stream, const Attention& op) {
 
 }  // namespace
 
-void attend_on_tensor_cores(CudaStream& stream, const Attention& op) {
+void attend_on_tensor_cores(device::CudaStream& stream, const Attention& op) {
     if (op.query.columns / op.shape.heads <= 64) return start_forward<64, 2, 64>(stream, op);
     start_forward<128, 2, 64>(stream, op);
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

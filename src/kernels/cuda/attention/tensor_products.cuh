@@ -4,7 +4,7 @@
 
 #include "kernels/cuda/attention/tensor_tiles.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 __device__ inline unsigned own_lane() { return threadIdx.x % warp_size; }
 
@@ -24,10 +24,10 @@ __device__ constexpr unsigned right_place(unsigned lane) {
 // A warp's rows of a left factor, loaded from their tile whenever they are used.
 template <unsigned D>
 struct LeftInTile {
-    const Bf16* tile;
+    const device::Bf16* tile;
     unsigned place;
 
-    __device__ LeftInTile(const Bf16* rows, unsigned row) : tile(rows), place(left_place<D>(row, own_lane())) {}
+    __device__ LeftInTile(const device::Bf16* rows, unsigned row) : tile(rows), place(left_place<D>(row, own_lane())) {}
     __device__ void load() {}
     __device__ Matrices operator()(unsigned r, unsigned k) const {
         return load_matrices(tile + (place ^ 16 * k) + 16 * r * D);
@@ -40,7 +40,7 @@ struct LeftInRegisters {
     LeftInTile<D> from;
     Matrices of[R][D / 16];
 
-    __device__ LeftInRegisters(const Bf16* rows, unsigned row) : from(rows, row) {}
+    __device__ LeftInRegisters(const device::Bf16* rows, unsigned row) : from(rows, row) {}
     __device__ void load() {
 #pragma unroll
         for (unsigned r = 0; r < R; ++r)
@@ -52,7 +52,7 @@ struct LeftInRegisters {
 
 // products += left rows times right rows (N), transposed
 template <unsigned D, unsigned R, unsigned N, class Left>
-__device__ void multiply_tiles(const Left& left, const Bf16* right, float (&products)[R][N / 8][4]) {
+__device__ void multiply_tiles(const Left& left, const device::Bf16* right, float (&products)[R][N / 8][4]) {
     const unsigned place = right_place<D>(own_lane());
 #pragma unroll
     for (unsigned k = 0; k < D / 16; ++k) {
@@ -79,7 +79,7 @@ __device__ inline Matrices packed(const float (&left)[4], const float (&right)[4
 
 // sums += weights times the N rows of right
 template <unsigned D, unsigned R, unsigned N>
-__device__ void add_weighted_tile(const float (&weights)[R][N / 8][4], const Bf16* right,
+__device__ void add_weighted_tile(const float (&weights)[R][N / 8][4], const device::Bf16* right,
                                   float (&sums)[R][D / 8][4]) {
     const unsigned place = left_place<D>(0, own_lane());
 #pragma unroll
@@ -99,4 +99,4 @@ __device__ void add_weighted_tile(const float (&weights)[R][N / 8][4], const Bf1
     }
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -5,7 +5,7 @@
 #include "kernels/cuda/attention/attention_call.cuh"
 #include "kernels/cuda/attention/tensor_products.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 inline constexpr float log2_of_e = 1.44269504F;
 inline constexpr float log_of_2 = 0.693147181F;
@@ -135,10 +135,10 @@ struct QueryTurn {
 };
 
 // Rows [begin, end) of one head, counted from the first one of a tile's segment.
-inline __device__ ChunkRows head_rows(const Elements<const Bf16>& matrix, const AttentionTile& tile,
+inline __device__ ChunkRows head_rows(const device::Elements<const device::Bf16>& matrix, const AttentionTile& tile,
                                       unsigned head, unsigned head_size, unsigned begin, unsigned end) {
     return {matrix.row(std::size_t{tile.segment} + begin) + std::size_t{head} * head_size,
             static_cast<std::uint32_t>(matrix.stride), end - begin, head_size};
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

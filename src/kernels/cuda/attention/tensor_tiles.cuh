@@ -8,14 +8,14 @@
 #include "kernels/cuda/hardware/tensor_core.cuh"
 #include "kernels/cuda/support/language.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 inline constexpr unsigned tensor_warps = 4;
 inline constexpr unsigned tensor_threads = tensor_warps * warp_size;
 
 // Rows in the GPU's memory, on 16 bytes; what is beyond them is zero. Columns are a multiple of 8.
 struct ChunkRows {
-    const Bf16* first;
+    const device::Bf16* first;
     std::uint32_t stride;
     unsigned rows, columns;
 
@@ -31,15 +31,15 @@ __device__ constexpr unsigned place_of(unsigned row, unsigned chunk) {
 
 // Begins to load the first `count` rows; all threads of a block do, each always the same chunk of a row.
 template <unsigned D, unsigned count>
-__device__ void load_tile(const ChunkRows& from, Bf16* tile) {
+__device__ void load_tile(const ChunkRows& from, device::Bf16* tile) {
     constexpr unsigned chunks = D / 8;
     constexpr unsigned rows_at_once = tensor_threads / chunks;
     static_assert(rows_at_once % 8 == 0 && count % rows_at_once == 0);
     const unsigned row = threadIdx.x / chunks;
     const unsigned chunk = threadIdx.x % chunks;
     const unsigned rows = row < from.rows && 8 * chunk < from.columns ? from.rows - row : 0;
-    const Bf16* const place = from.first + std::size_t{row} * from.stride + 8 * chunk;
-    Bf16* const to = tile + place_of<D>(row, chunk);
+    const device::Bf16* const place = from.first + std::size_t{row} * from.stride + 8 * chunk;
+    device::Bf16* const to = tile + place_of<D>(row, chunk);
 #pragma unroll
     for (unsigned i = 0; i < count; i += rows_at_once)
         copy_async<16>(to + i * D, place + std::size_t{i} * from.stride, i < rows);
@@ -48,8 +48,8 @@ __device__ void load_tile(const ChunkRows& from, Bf16* tile) {
 // Writes a warp's sums, times a factor of their row, by way of its own rows of `tile`: to row `row` + r of
 // `to` where that is one of `rows`. factor(r, half) is that of row 16 r + 8 half + lane / 4.
 template <unsigned D, unsigned R, class Factor>
-__device__ void store_tile(const float (&sums)[R][D / 8][4], Factor&& factor, Bf16* tile, unsigned row,
-                           Bf16* to, std::size_t stride, unsigned rows, unsigned columns) {
+__device__ void store_tile(const float (&sums)[R][D / 8][4], Factor&& factor, device::Bf16* tile, unsigned row,
+                           device::Bf16* to, std::size_t stride, unsigned rows, unsigned columns) {
     constexpr unsigned chunks = D / 8;
     const unsigned lane = threadIdx.x % warp_size;
 #pragma unroll
@@ -93,4 +93,4 @@ __device__ void use_in_turn(unsigned count, Load&& load, Begin&& begin, Use&& us
     }
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -9,7 +9,7 @@
 
 #include "trireme/device/gpu.hpp"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 // Shared memory that the launch gave the block, on 16 bytes.
 template <class T>
@@ -20,10 +20,10 @@ __device__ T* shared_memory() {
 
 // Behind all that the queue was given.
 template <class... Parameters>
-void start_kernel(GpuQueue& queue, const GpuGrid& grid, void (*kernel)(Parameters...),
+void start_kernel(device::GpuQueue& queue, const device::GpuGrid& grid, void (*kernel)(Parameters...),
                   std::type_identity_t<Parameters>... arguments) {
     std::array<void*, sizeof...(arguments)> addresses{&arguments...};
-    trireme::start_kernel(queue, grid, reinterpret_cast<const void*>(kernel), addresses.data());
+    device::start_kernel(queue, grid, reinterpret_cast<const void*>(kernel), addresses.data());
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -9,7 +9,7 @@
 
 #include "trireme/device/bf16.hpp"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 // A lane's words of four matrices of 8 x 8.
 struct Matrices {
@@ -21,7 +21,7 @@ __device__ inline unsigned shared_place(const void* memory) {
 }
 
 // The rows of matrix m begin where lanes 8 m to 8 m + 7 say, on 16 bytes of shared memory.
-__device__ inline Matrices load_matrices(const Bf16* row) {
+__device__ inline Matrices load_matrices(const device::Bf16* row) {
     Matrices m;
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(m.of[0]), "=r"(m.of[1]), "=r"(m.of[2]), "=r"(m.of[3])
@@ -31,7 +31,7 @@ __device__ inline Matrices load_matrices(const Bf16* row) {
 }
 
 // Likewise, each matrix transposed.
-__device__ inline Matrices load_transposed_matrices(const Bf16* row) {
+__device__ inline Matrices load_transposed_matrices(const device::Bf16* row) {
     Matrices m;
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(m.of[0]), "=r"(m.of[1]), "=r"(m.of[2]), "=r"(m.of[3])
@@ -89,4 +89,4 @@ __device__ void wait_for_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(but) : "memory");
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

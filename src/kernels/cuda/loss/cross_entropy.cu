@@ -2,14 +2,14 @@
 #include "kernels/cuda/loss/logit_row.cuh"
 #include "trireme/kernels/cross_entropy.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using gpu::Wide;
 
 template <class T>
 struct Rows {
-    Elements<T> logits;
+    device::Elements<T> logits;
     const std::int32_t* targets;
     double* losses;
     std::int32_t* choices;  // or nullptr
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(gpu::most_row_threads) cross_entropy(Rows<T> o
 
 }  // namespace
 
-void run(CudaStream& stream, const CrossEntropy& op) {
+void run(device::CudaStream& stream, const CrossEntropy& op) {
     gpu::visit_type(op.logits.dtype, [&]<class T>(T) {
         const Rows<T> rows{
             .logits = gpu::elements<T>(op.logits),
@@ -81,4 +81,4 @@ void run(CudaStream& stream, const CrossEntropy& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

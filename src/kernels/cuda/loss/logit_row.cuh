@@ -7,13 +7,13 @@
 #include "kernels/cuda/support/row_vectors.cuh"
 #include "kernels/cuda/support/sums.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 inline constexpr unsigned most_row_threads = 1024;
 inline constexpr unsigned no_column = 0xFFFFFFFFU;
 
 // Few long rows at a time stay in the second-level cache until they are read again, for gradients.
-inline GpuGrid block_a_row_of_logits(std::size_t rows, std::size_t columns) {
+inline device::GpuGrid block_a_row_of_logits(std::size_t rows, std::size_t columns) {
     constexpr std::size_t long_row = 8192;
     return {.blocks_x = blocks_for(rows, 1), .threads = columns < long_row ? 256 : most_row_threads};
 }
@@ -132,4 +132,4 @@ __device__ void write_zeros(T* row, unsigned columns) {
     });
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -3,16 +3,16 @@
 #include "trireme/kernels/cross_entropy.hpp"
 #include "trireme/kernels/logit_statistics.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using gpu::Wide;
 
 template <class T>
 struct Statistics {
-    Elements<const T> logits;
+    device::Elements<const T> logits;
     const std::int32_t* targets;
-    Elements<double> statistics;
+    device::Elements<double> statistics;
     std::size_t first_column;
 };
 
@@ -34,8 +34,8 @@ __global__ void __launch_bounds__(gpu::most_row_threads) describe(Statistics<T> 
 }
 
 struct Merge {
-    Elements<const double> parts;
-    Elements<const std::int32_t> targets;
+    device::Elements<const double> parts;
+    device::Elements<const std::int32_t> targets;
     double* log_sums;
     double* losses;
     std::int32_t* choices;  // or nullptr
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(merge_threads) merge_rows(Merge op) {
 
 template <class T>
 struct Gradients {
-    Elements<T> logits;
+    device::Elements<T> logits;
     const std::int32_t* targets;
     const double* log_sums;
     std::size_t first_column;
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(gpu::most_row_threads) differentiate(Gradients
 
 }  // namespace
 
-void run(CudaStream& stream, const LogitStatistics& op) {
+void run(device::CudaStream& stream, const LogitStatistics& op) {
     gpu::visit_type(op.logits.dtype, [&]<class T>(T) {
         const Statistics<T> statistics{.logits = gpu::elements<T>(op.logits),
                                        .targets = gpu::elements<std::int32_t>(op.targets).data,
@@ -123,7 +123,7 @@ void run(CudaStream& stream, const LogitStatistics& op) {
     });
 }
 
-void run(CudaStream& stream, const MergeLogitStatistics& op) {
+void run(device::CudaStream& stream, const MergeLogitStatistics& op) {
     const Merge merge{
         .parts = gpu::elements<double>(op.parts),
         .targets = gpu::elements<std::int32_t>(op.targets),
@@ -136,7 +136,7 @@ void run(CudaStream& stream, const MergeLogitStatistics& op) {
     gpu::start(stream, {.blocks_x = blocks, .threads = merge_threads}, merge_rows, merge);
 }
 
-void run(CudaStream& stream, const LogitGradients& op) {
+void run(device::CudaStream& stream, const LogitGradients& op) {
     gpu::visit_type(op.logits.dtype, [&]<class T>(T) {
         using W = Wide<T>;
         const double everyone = op.gradient_scale * op.smoothing / static_cast<double>(op.columns);
@@ -152,4 +152,4 @@ void run(CudaStream& stream, const LogitGradients& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

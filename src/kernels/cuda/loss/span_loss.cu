@@ -8,7 +8,7 @@
 #include "trireme/kernels/cross_entropy.hpp"
 #include "trireme/kernels/span_loss.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using gpu::Wide;
@@ -38,7 +38,7 @@ std::vector<RowRange> ranges_of(std::span<const Segment> segments, std::size_t r
 // One column of the logits within one segment; rows count from the segment's begin.
 template <class T>
 struct SegmentColumn {
-    Elements<T> logits;
+    device::Elements<T> logits;
     std::size_t column;
     RowRange rows;
 
@@ -75,16 +75,16 @@ __device__ double end_loss(const SegmentColumn<T>& x, std::size_t right, double 
 
 template <class T>
 struct Losses {
-    Elements<T> logits;
+    device::Elements<T> logits;
     const RowRange* ranges;
     std::size_t segments;
-    Elements<const std::int32_t> answers;
+    device::Elements<const std::int32_t> answers;
     double* losses;
     double gradient_scale;
 };
 
 template <class T>
-__device__ void write_zeros(const Elements<T>& logits, const RowRange& rows) {
+__device__ void write_zeros(const device::Elements<T>& logits, const RowRange& rows) {
     for (std::size_t r = threadIdx.x; r < rows.length; r += blockDim.x) {
         for (std::size_t end = 0; end < 2; ++end) logits(rows.begin + r, end) = static_cast<T>(Wide<T>{0});
     }
@@ -128,10 +128,10 @@ __device__ RowPair exchanged(const RowPair& pair, int distance) {
 
 template <class T>
 struct Spans {
-    Elements<const T> logits;
+    device::Elements<const T> logits;
     const RowRange* segments;
-    Elements<const std::int32_t> contexts;
-    Elements<std::int32_t> choices;
+    device::Elements<const std::int32_t> contexts;
+    device::Elements<std::int32_t> choices;
     std::size_t longest;
 };
 
@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(segment_threads) best_spans(Spans<T> op) {
 
 }  // namespace
 
-void run(CudaStream& stream, const SpanLoss& op) {
+void run(device::CudaStream& stream, const SpanLoss& op) {
     const std::vector<RowRange> ranges = ranges_of(op.segments, op.logits.rows);
     const RowRange* const told = stream.work->tell(std::span<const RowRange>(ranges));
     gpu::visit_type(op.logits.dtype, [&]<class T>(T) {
@@ -191,7 +191,7 @@ void run(CudaStream& stream, const SpanLoss& op) {
     });
 }
 
-void run(CudaStream& stream, const BestSpan& op) {
+void run(device::CudaStream& stream, const BestSpan& op) {
     const std::vector<RowRange> ranges = ranges_of(op.segments, op.logits.rows);
     const RowRange* const told = stream.work->tell(std::span<const RowRange>(ranges));
     gpu::visit_type(op.logits.dtype, [&]<class T>(T) {
@@ -205,4 +205,4 @@ void run(CudaStream& stream, const BestSpan& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -3,13 +3,13 @@
 #include "kernels/cuda/support/elementwise.cuh"
 #include "trireme/kernels/linear.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 template <class T>
 struct AddBias {
-    Elements<const T> bias;
-    Elements<T> output;
+    device::Elements<const T> bias;
+    device::Elements<T> output;
 
     template <unsigned width>
     __device__ void at(std::size_t row, std::size_t column) const {
@@ -17,7 +17,7 @@ struct AddBias {
     }
 };
 
-void add_bias(CudaStream& stream, const Linear& op) {
+void add_bias(device::CudaStream& stream, const Linear& op) {
     gpu::visit_type(op.output.dtype, [&]<class T>(T) {
         const AddBias<T> step{.bias = gpu::elements<T>(op.bias), .output = gpu::elements<T>(op.output)};
         gpu::for_each_vector<T>(stream, op.output.rows, op.output.columns,
@@ -25,26 +25,26 @@ void add_bias(CudaStream& stream, const Linear& op) {
     });
 }
 
-void activate(CudaStream& stream, const Linear& op) {
+void activate(device::CudaStream& stream, const Linear& op) {
     run(stream, Activation{.input = op.output, .output = op.activated, .kind = op.activation});
 }
 
 // Before Hopper what the library joins to a product may take longer than a kernel of its own.
-bool joins_much(const CudaStream& stream, DType dtype) {
+bool joins_much(const device::CudaStream& stream, device::DType dtype) {
     constexpr int hopper = 90;
-    return dtype == DType::bf16 && stream.work->facts().capability >= hopper;
+    return dtype == device::DType::bf16 && stream.work->facts().capability >= hopper;
 }
 
 }  // namespace
 
 // The library's activation is the one of GPT-2, and good for 16 bits.
-bool joins_activation(const CudaStream& stream, DType dtype, ActivationKind kind) {
+bool joins_activation(const device::CudaStream& stream, device::DType dtype, ActivationKind kind) {
     return kind == ActivationKind::gelu_tanh && joins_much(stream, dtype);
 }
 
-void run(CudaStream& stream, const Linear& op) {
+void run(device::CudaStream& stream, const Linear& op) {
     ProductLibrary& products = stream.work->products();
-    GpuQueue& queue = stream.work->queue();
+    device::GpuQueue& queue = stream.work->queue();
     GpuProduct product{.left = op.input,
                        .right = op.weight,
                        .is_right_transposed = op.axes == WeightAxes::out_in,
@@ -65,9 +65,9 @@ void run(CudaStream& stream, const Linear& op) {
     if (op.activated.is_present()) activate(stream, op);
 }
 
-void run(CudaStream& stream, const LinearBackwardInput& op) {
+void run(device::CudaStream& stream, const LinearBackwardInput& op) {
     ProductLibrary& products = stream.work->products();
-    GpuQueue& queue = stream.work->queue();
+    device::GpuQueue& queue = stream.work->queue();
     GpuProduct product{.left = op.grad_output,
                        .right = op.weight,
                        .is_right_transposed = op.axes == WeightAxes::in_out,
@@ -89,7 +89,7 @@ void run(CudaStream& stream, const LinearBackwardInput& op) {
 // grad_weight is input^T grad_output where it lies as (in, out), and grad_output^T input where as (out, in). On
 // an H200 the library takes longer to sum the rows of grad_output beside a product than a kernel of its own
 // does.
-void run(CudaStream& stream, const LinearBackwardWeight& op) {
+void run(device::CudaStream& stream, const LinearBackwardWeight& op) {
     if (op.input.rows == 0) return;  // libraries may refuse a product without depth
     const bool is_in_out = op.axes == WeightAxes::in_out;
     multiply(stream.work->products(), stream.work->queue(),
@@ -101,7 +101,7 @@ void run(CudaStream& stream, const LinearBackwardWeight& op) {
     if (op.grad_bias.is_present()) run(stream, ColumnSums{.input = op.grad_output, .sums = op.grad_bias});
 }
 
-void run(CudaStream& stream, const ColumnSums& op) {
+void run(device::CudaStream& stream, const ColumnSums& op) {
     gpu::visit_type(op.input.dtype, [&]<class T>(T) {
         using W = gpu::Wide<T>;
         gpu::sum_rows(stream, gpu::PlainTerms<T>{gpu::elements<T>(op.input)},
@@ -109,4 +109,4 @@ void run(CudaStream& stream, const ColumnSums& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -1,6 +1,6 @@
 #include "kernels/cuda/matmul/product_library.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 constexpr std::size_t vector_elements = 8;  // 16 bytes of bf16
@@ -11,15 +11,15 @@ bool is_ragged(std::size_t side) { return side >= min_side && side % vector_elem
 std::size_t whole_part(std::size_t side) { return side / vector_elements * vector_elements; }
 
 // Nothing is gained where rows do not begin at whole vectors.
-bool has_whole_rows(const ConstTensor& matrix) {
+bool has_whole_rows(const device::ConstTensor& matrix) {
     constexpr std::size_t vector_bytes = 16;
     const bool is_aligned = reinterpret_cast<std::uintptr_t>(matrix.data) % vector_bytes == 0;
     return is_aligned && matrix.stride * bytes_of(matrix.dtype) % vector_bytes == 0;
 }
 
 bool can_be_cut(const GpuProduct& product) {
-    return product.left.dtype == DType::bf16 && product.result.is_present() && has_whole_rows(product.left) &&
-           has_whole_rows(product.right) && has_whole_rows(product.result);
+    return product.left.dtype == device::DType::bf16 && product.result.is_present() &&
+           has_whole_rows(product.left) && has_whole_rows(product.right) && has_whole_rows(product.result);
 }
 
 // Only a side along which a matrix is read or written in vectors matters.
@@ -57,7 +57,7 @@ GpuProduct with_terms(GpuProduct product, std::size_t begin, std::size_t count) 
 
 }  // namespace
 
-void multiply(ProductLibrary& library, GpuQueue& queue, const GpuProduct& product) {
+void multiply(ProductLibrary& library, device::GpuQueue& queue, const GpuProduct& product) {
     const auto multiply_parts = [&](auto part_of, std::size_t side) {
         const std::size_t whole = whole_part(side);
         multiply(library, queue, part_of(product, 0, whole));
@@ -81,8 +81,8 @@ void multiply(ProductLibrary& library, GpuQueue& queue, const GpuProduct& produc
     }
 }
 
-bool multiply_joined(ProductLibrary& library, GpuQueue& queue, const GpuProduct& product) {
+bool multiply_joined(ProductLibrary& library, device::GpuQueue& queue, const GpuProduct& product) {
     return ragged_side(product) == Side::none && library.multiply_joined(queue, product);
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

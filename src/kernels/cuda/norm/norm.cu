@@ -2,11 +2,11 @@
 #include "kernels/cuda/norm/norm_rows.cuh"
 #include "trireme/kernels/norm.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 using gpu::Wide;
 
-void run(CudaStream& stream, const LayerNorm& op) {
+void run(device::CudaStream& stream, const LayerNorm& op) {
     gpu::visit_type(op.input.dtype, [&]<class T>(T) {
         using W = Wide<T>;
         const gpu::NormForward<T> forward{.input = gpu::elements<T>(op.input),
@@ -20,7 +20,7 @@ void run(CudaStream& stream, const LayerNorm& op) {
     });
 }
 
-void run(CudaStream& stream, const LayerNormBackwardInput& op) {
+void run(device::CudaStream& stream, const LayerNormBackwardInput& op) {
     gpu::visit_type(op.input.dtype, [&]<class T>(T) {
         using W = Wide<T>;
         const gpu::NormBackward<T> backward{.input = gpu::elements<T>(op.input),
@@ -34,7 +34,7 @@ void run(CudaStream& stream, const LayerNormBackwardInput& op) {
     });
 }
 
-void run(CudaStream& stream, const LayerNormBackwardWeight& op) {
+void run(device::CudaStream& stream, const LayerNormBackwardWeight& op) {
     gpu::visit_type(op.input.dtype, [&]<class T>(T) {
         using W = Wide<T>;
         const gpu::NormTerms<true, T> terms{.input = gpu::elements<T>(op.input),
@@ -46,4 +46,4 @@ void run(CudaStream& stream, const LayerNormBackwardWeight& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

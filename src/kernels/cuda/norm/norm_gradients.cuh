@@ -4,17 +4,17 @@
 #include "kernels/cuda/support/column_sums.cuh"
 #include "kernels/cuda/support/kept_rows.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 template <class T>
 struct NormBackward {
-    Elements<const T> input;
-    Elements<const T> gain;
+    device::Elements<const T> input;
+    device::Elements<const T> gain;
     const Wide<T>* mean;  // of a centred norm
     const Wide<T>* inv;
-    Elements<const T> grad_output;
-    Elements<const T> residual;  // without data where it is absent
-    Elements<T> grad_input;
+    device::Elements<const T> grad_output;
+    device::Elements<const T> residual;  // without data where it is absent
+    device::Elements<T> grad_input;
 };
 
 // With n the normalised row and g = gain * grad_output:
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(row_threads) normalise_backward(NormBackward<T
 }
 
 template <bool is_centred, class T>
-void normalise_rows_backward(CudaStream& stream, const NormBackward<T>& op) {
+void normalise_rows_backward(device::CudaStream& stream, const NormBackward<T>& op) {
     const bool vectors = has_vectors<T>(op.input, op.gain, op.grad_output, op.residual, op.grad_input);
     visit_teams<T>(op.input.columns, vectors,
                    [&]<unsigned size, unsigned width>(std::integral_constant<unsigned, size>,
@@ -71,10 +71,10 @@ struct NormTerms {
     using Element = T;
     using Sum = Wide<T>;
     static constexpr unsigned count = is_centred ? 2 : 1;
-    Elements<const T> input;
+    device::Elements<const T> input;
     const Wide<T>* mean;  // of a centred norm
     const Wide<T>* inv;
-    Elements<const T> grad_output;
+    device::Elements<const T> grad_output;
 
     __host__ __device__ std::size_t rows() const { return input.rows; }
     __host__ __device__ std::size_t columns() const { return input.columns; }
@@ -91,4 +91,4 @@ struct NormTerms {
     }
 };
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

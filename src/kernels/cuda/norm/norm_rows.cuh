@@ -4,14 +4,14 @@
 #include "kernels/cuda/norm/residual_add.cuh"
 #include "kernels/cuda/support/kept_rows.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 template <class T>
 struct NormForward {
-    Elements<const T> input;
-    Elements<const T> gain;
-    Elements<const T> bias;  // of a centred norm
-    Elements<T> output;
+    device::Elements<const T> input;
+    device::Elements<const T> gain;
+    device::Elements<const T> bias;  // of a centred norm
+    device::Elements<T> output;
     Wide<T>* mean;  // of a centred norm
     Wide<T>* inv;   // of the deviation, or of the root of the mean square
     double epsilon;
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(row_threads) normalise(NormForward<T> op, Befo
 }
 
 template <bool is_centred, class T, class Before>
-void normalise_rows(CudaStream& stream, const NormForward<T>& op, const Before& before, bool may_have_vectors) {
+void normalise_rows(device::CudaStream& stream, const NormForward<T>& op, const Before& before, bool may_have_vectors) {
     const bool vectors = may_have_vectors && has_vectors<T>(op.input, op.gain, op.bias, op.output);
     visit_teams<T>(op.input.columns, vectors,
                    [&]<unsigned size, unsigned width>(std::integral_constant<unsigned, size>,
@@ -106,11 +106,11 @@ void normalise_rows(CudaStream& stream, const NormForward<T>& op, const Before& 
 
 // `sum`, if present, is made first.
 template <bool is_centred, class T>
-void normalise_rows(CudaStream& stream, const NormForward<T>& op, const ResidualAdd& sum) {
+void normalise_rows(device::CudaStream& stream, const NormForward<T>& op, const ResidualAdd& sum) {
     if (!sum.is_present()) return normalise_rows<is_centred>(stream, op, NothingBefore{}, true);
     visit_add<T>(sum, [&](const auto& add, bool has_vectors) {
         normalise_rows<is_centred>(stream, op, add, has_vectors);
     });
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

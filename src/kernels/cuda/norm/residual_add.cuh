@@ -5,7 +5,7 @@
 #include "kernels/cuda/support/vectors.cuh"
 #include "trireme/kernels/dropout.hpp"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 inline constexpr unsigned words_of_block = 4;
 
@@ -58,9 +58,9 @@ struct KeepSome {
 // output = residual + input * factors; residual may be without data.
 template <class T, class Keep>
 struct Add {
-    Elements<const T> residual;
-    Elements<const T> input;
-    Elements<T> output;
+    device::Elements<const T> residual;
+    device::Elements<const T> input;
+    device::Elements<T> output;
     Keep keep;
 
     template <unsigned width>
@@ -91,4 +91,4 @@ void visit_add(const ResidualAdd& op, Use&& use) {
         vectors && op.dropout.first_channel % words_of_block == 0);
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -2,11 +2,11 @@
 #include "kernels/cuda/norm/norm_rows.cuh"
 #include "trireme/kernels/norm.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 using gpu::Wide;
 
-void run(CudaStream& stream, const RmsNorm& op) {
+void run(device::CudaStream& stream, const RmsNorm& op) {
     gpu::visit_type(op.input.dtype, [&]<class T>(T) {
         const gpu::NormForward<T> forward{.input = gpu::elements<T>(op.input),
                                           .gain = gpu::elements<T>(op.gain),
@@ -19,7 +19,7 @@ void run(CudaStream& stream, const RmsNorm& op) {
     });
 }
 
-void run(CudaStream& stream, const RmsNormBackwardInput& op) {
+void run(device::CudaStream& stream, const RmsNormBackwardInput& op) {
     gpu::visit_type(op.input.dtype, [&]<class T>(T) {
         const gpu::NormBackward<T> backward{.input = gpu::elements<T>(op.input),
                                             .gain = gpu::elements<T>(op.gain),
@@ -32,7 +32,7 @@ void run(CudaStream& stream, const RmsNormBackwardInput& op) {
     });
 }
 
-void run(CudaStream& stream, const RmsNormBackwardWeight& op) {
+void run(device::CudaStream& stream, const RmsNormBackwardWeight& op) {
     gpu::visit_type(op.input.dtype, [&]<class T>(T) {
         const gpu::NormTerms<false, T> terms{.input = gpu::elements<T>(op.input),
                                              .mean = nullptr,
@@ -42,4 +42,4 @@ void run(CudaStream& stream, const RmsNormBackwardWeight& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -3,7 +3,7 @@
 #include "kernels/cuda/support/elementwise.cuh"
 #include "trireme/kernels/activation.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using gpu::Vector;
@@ -57,8 +57,8 @@ void visit_function(ActivationKind kind, const Use& use) {
 
 template <class T, class Function>
 struct Activate {
-    Elements<const T> input;
-    Elements<T> output;
+    device::Elements<const T> input;
+    device::Elements<T> output;
 
     template <unsigned width>
     __device__ void at(std::size_t row, std::size_t column) const {
@@ -71,9 +71,9 @@ struct Activate {
 
 template <class T, class Function>
 struct ActivateBackward {
-    Elements<const T> input;
-    Elements<const T> grad_output;
-    Elements<T> grad_input;
+    device::Elements<const T> input;
+    device::Elements<const T> grad_output;
+    device::Elements<T> grad_input;
 
     template <unsigned width>
     __device__ void at(std::size_t row, std::size_t column) const {
@@ -92,9 +92,9 @@ __device__ W logistic(W x) {
 
 template <class T>
 struct Gate {
-    Elements<const T> gate;
-    Elements<const T> up;
-    Elements<T> output;
+    device::Elements<const T> gate;
+    device::Elements<const T> up;
+    device::Elements<T> output;
 
     template <unsigned width>
     __device__ void at(std::size_t row, std::size_t column) const {
@@ -108,11 +108,11 @@ struct Gate {
 
 template <class T>
 struct GateBackward {
-    Elements<const T> gate;
-    Elements<const T> up;
-    Elements<const T> grad_output;
-    Elements<T> grad_gate;
-    Elements<T> grad_up;
+    device::Elements<const T> gate;
+    device::Elements<const T> up;
+    device::Elements<const T> grad_output;
+    device::Elements<T> grad_gate;
+    device::Elements<T> grad_up;
 
     template <unsigned width>
     __device__ void at(std::size_t row, std::size_t column) const {
@@ -134,7 +134,7 @@ struct GateBackward {
 
 }  // namespace
 
-void run(CudaStream& stream, const Activation& op) {
+void run(device::CudaStream& stream, const Activation& op) {
     gpu::visit_type(op.input.dtype, [&]<class T>(T) {
         const auto input = gpu::elements<T>(op.input);
         const auto output = gpu::elements<T>(op.output);
@@ -146,7 +146,7 @@ void run(CudaStream& stream, const Activation& op) {
     });
 }
 
-void run(CudaStream& stream, const ActivationBackward& op) {
+void run(device::CudaStream& stream, const ActivationBackward& op) {
     gpu::visit_type(op.input.dtype, [&]<class T>(T) {
         const auto input = gpu::elements<T>(op.input);
         const auto grad_output = gpu::elements<T>(op.grad_output);
@@ -160,7 +160,7 @@ void run(CudaStream& stream, const ActivationBackward& op) {
     });
 }
 
-void run(CudaStream& stream, const SiluGate& op) {
+void run(device::CudaStream& stream, const SiluGate& op) {
     gpu::visit_type(op.gate.dtype, [&]<class T>(T) {
         const Gate<T> step{.gate = gpu::elements<T>(op.gate),
                            .up = gpu::elements<T>(op.up),
@@ -170,7 +170,7 @@ void run(CudaStream& stream, const SiluGate& op) {
     });
 }
 
-void run(CudaStream& stream, const SiluGateBackward& op) {
+void run(device::CudaStream& stream, const SiluGateBackward& op) {
     gpu::visit_type(op.gate.dtype, [&]<class T>(T) {
         const GateBackward<T> step{.gate = gpu::elements<T>(op.gate),
                                    .up = gpu::elements<T>(op.up),
@@ -183,4 +183,4 @@ void run(CudaStream& stream, const SiluGateBackward& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

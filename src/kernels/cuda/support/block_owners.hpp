@@ -7,7 +7,7 @@
 
 #include "trireme/base/error.hpp"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 // Which of so many owners, in the order of their `first_block`, a block belongs to: to the last one that begins
 // no later. Owners without blocks begin where the next one does.
@@ -37,4 +37,4 @@ struct OwnedBlocks {
     }
 };
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -3,7 +3,7 @@
 #include "kernels/cuda/support/sums.cuh"
 #include "trireme/kernels/linear.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 constexpr unsigned row_threads = 256;
@@ -13,8 +13,8 @@ struct Distances {
     using Element = T;
     using Sum = double;
     static constexpr unsigned count = 1;
-    Elements<const T> weight;
-    Elements<const T> before;
+    device::Elements<const T> weight;
+    device::Elements<const T> before;
 
     __host__ __device__ std::size_t rows() const { return weight.rows; }
     __host__ __device__ std::size_t columns() const { return weight.columns; }
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(row_threads) add_row_change(Distances<T> dista
 
 }  // namespace
 
-void run(CudaStream& stream, const ChannelChange& op) {
+void run(device::CudaStream& stream, const ChannelChange& op) {
     double* const change = gpu::elements<double>(op.change).data;
     gpu::visit_type(op.weight.dtype, [&]<class T>(T) {
         const Distances<T> distances{gpu::elements<T>(op.weight), gpu::elements<T>(op.before)};
@@ -53,4 +53,4 @@ void run(CudaStream& stream, const ChannelChange& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -10,7 +10,7 @@
 
 #include "kernels/cuda/support/vectors.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 inline constexpr unsigned sum_warps = 8;
 inline constexpr unsigned sum_threads = sum_warps * warp_size;
@@ -80,25 +80,25 @@ std::size_t column_sums_bytes(const Terms& terms) {
 // column, sums) adds a vector's to sums[Terms::count][width], and is called once for every vector of
 // Terms::Element. result(s, column, sum) is called once for every sum. Needs column_sums_bytes() of memory.
 template <class Terms, class Result>
-void sum_rows(CudaStream& stream, const Terms& terms, const Result& result, std::byte* memory) {
+void sum_rows(device::CudaStream& stream, const Terms& terms, const Result& result, std::byte* memory) {
     using W = typename Terms::Sum;
     const std::size_t columns = terms.columns();
     const std::size_t runs = parts(terms.rows(), rows_of_run(terms.rows()));
     W* const partial = reinterpret_cast<W*>(memory);
     visit_width<typename Terms::Element>(
         terms.has_vectors(), [&]<unsigned width>(std::integral_constant<unsigned, width>) {
-            const GpuGrid grid{.blocks_x = blocks_for(columns / width, warp_size),
+            const device::GpuGrid grid{.blocks_x = blocks_for(columns / width, warp_size),
                                .blocks_y = static_cast<unsigned>(runs),
                                .threads = sum_threads};
             start(stream, grid, sum_runs<width, Terms>, terms, partial);
         });
-    const GpuGrid grid{
+    const device::GpuGrid grid{
         .blocks_x = blocks_for(columns, warp_size), .blocks_y = Terms::count, .threads = sum_threads};
     start(stream, grid, add_runs<W, Result>, partial, runs, columns, result);
 }
 
 template <class Terms, class Result>
-void sum_rows(CudaStream& stream, const Terms& terms, const Result& result) {
+void sum_rows(device::CudaStream& stream, const Terms& terms, const Result& result) {
     sum_rows(stream, terms, result, stream.work->scratch(column_sums_bytes(terms)));
 }
 
@@ -116,7 +116,7 @@ struct PlainTerms {
     using Element = T;
     using Sum = Wide<T>;
     static constexpr unsigned count = 1;
-    Elements<const T> matrix;
+    device::Elements<const T> matrix;
 
     __host__ __device__ std::size_t rows() const { return matrix.rows; }
     __host__ __device__ std::size_t columns() const { return matrix.columns; }
@@ -128,4 +128,4 @@ struct PlainTerms {
     }
 };
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

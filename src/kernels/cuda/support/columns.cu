@@ -7,7 +7,7 @@
 #include "kernels/unnamed.hpp"
 #include "trireme/kernels/columns.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using gpu::Source;
@@ -18,7 +18,7 @@ constexpr std::size_t rows_of_thread = 4;  // for which it looks a column's name
 constexpr std::size_t most_blocks_y = 65535;
 
 // Threads for the columns of a matrix, which go through its rows.
-GpuGrid by_columns(std::size_t rows, std::size_t columns) {
+device::GpuGrid by_columns(std::size_t rows, std::size_t columns) {
     return {.blocks_x = gpu::blocks_for(columns, threads),
             .blocks_y = static_cast<unsigned>(std::min(gpu::parts(rows, rows_of_thread), most_blocks_y)),
             .threads = threads};
@@ -26,7 +26,7 @@ GpuGrid by_columns(std::size_t rows, std::size_t columns) {
 
 template <class T>
 __global__ void __launch_bounds__(threads)
-    take_columns(Elements<const T> input, const std::int32_t* columns, Elements<T> output) {
+    take_columns(device::Elements<const T> input, const std::int32_t* columns, device::Elements<T> output) {
     const std::size_t c = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (c >= output.columns) return;
     const auto column = static_cast<std::size_t>(columns[c]);
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(threads)
 
 template <class T>
 __global__ void __launch_bounds__(threads)
-    put_columns(Elements<const T> input, const std::int32_t* columns, Elements<T> output, bool accumulate) {
+    put_columns(device::Elements<const T> input, const std::int32_t* columns, device::Elements<T> output, bool accumulate) {
     const std::size_t c = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (c >= input.columns) return;
     const auto column = static_cast<std::size_t>(columns[c]);
@@ -45,9 +45,9 @@ __global__ void __launch_bounds__(threads)
 
 template <class T>
 struct PutAllColumns {
-    Elements<const T> input;
+    device::Elements<const T> input;
     const Source* sources;  // (columns of the output)
-    Elements<T> output;
+    device::Elements<T> output;
     bool has_mean;  // or else zeros for columns that are not named
     bool accumulate;
 };
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(threads) put_all_columns(PutAllColumns<T> op) 
 }
 
 template <class T>
-void scatter_all(CudaStream& stream, const ScatterColumns& op) {
+void scatter_all(device::CudaStream& stream, const ScatterColumns& op) {
     std::byte* const memory = stream.work->scratch(op.output.columns * sizeof(Source));
     const PutAllColumns<T> put{.input = gpu::elements<T>(op.input),
                                .sources = gpu::sources_of(stream, op.columns, op.output.columns, memory),
@@ -83,14 +83,14 @@ void scatter_all(CudaStream& stream, const ScatterColumns& op) {
 
 }  // namespace
 
-void run(CudaStream& stream, const GatherColumns& op) {
+void run(device::CudaStream& stream, const GatherColumns& op) {
     gpu::visit_type(op.output.dtype, [&]<class T>(T) {
         gpu::start(stream, by_columns(op.output.rows, op.output.columns), take_columns<T>,
                    gpu::elements<T>(op.input), gpu::names(stream, op.columns), gpu::elements<T>(op.output));
     });
 }
 
-void run(CudaStream& stream, const ScatterColumns& op) {
+void run(device::CudaStream& stream, const ScatterColumns& op) {
     const bool writes_all = writes_unnamed(op.unnamed, op.accumulate);
     gpu::visit_type(op.output.dtype, [&]<class T>(T) {
         if (writes_all) return scatter_all<T>(stream, op);
@@ -100,4 +100,4 @@ void run(CudaStream& stream, const ScatterColumns& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -1,9 +1,9 @@
 #include "kernels/cuda/norm/residual_add.cuh"
 #include "kernels/cuda/support/elementwise.cuh"
 
-namespace trireme {
+namespace trireme::kernels {
 
-void run(CudaStream& stream, const ResidualAdd& op) {
+void run(device::CudaStream& stream, const ResidualAdd& op) {
     gpu::visit_type(op.input.dtype, [&]<class T>(T) {
         gpu::visit_add<T>(op, [&](const auto& step, bool has_vectors) {
             gpu::for_each_vector<T>(stream, op.input.rows, op.input.columns, has_vectors, step);
@@ -11,8 +11,8 @@ void run(CudaStream& stream, const ResidualAdd& op) {
     });
 }
 
-void run(CudaStream& stream, const DropoutBackward& op) {
+void run(device::CudaStream& stream, const DropoutBackward& op) {
     run(stream, ResidualAdd{.input = op.grad_output, .output = op.grad_input, .dropout = op.dropout});
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/support/vectors.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 inline constexpr unsigned elementwise_threads = 256;
 
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(elementwise_threads) take_steps(Step step, Vec
 
 // Calls step.at<width>(row, column) on the GPU for every vector, `column` being that of its first element.
 template <class T, class Step>
-void for_each_vector(CudaStream& stream, std::size_t rows, std::size_t columns, bool has_vectors,
+void for_each_vector(device::CudaStream& stream, std::size_t rows, std::size_t columns, bool has_vectors,
                      const Step& step) {
     visit_width<T>(has_vectors, [&]<unsigned width>(std::integral_constant<unsigned, width>) {
         for_rows_at_once(rows, columns / width, [&](const VectorRows& vectors) {
@@ -61,4 +61,4 @@ void for_each_vector(CudaStream& stream, std::size_t rows, std::size_t columns, 
     });
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

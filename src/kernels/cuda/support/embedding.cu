@@ -7,7 +7,7 @@
 #include "kernels/cuda/support/vectors.cuh"
 #include "trireme/kernels/embedding.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using gpu::NamedRow;
@@ -18,7 +18,7 @@ constexpr unsigned row_threads = 256;
 // A table, or the part of one from row `first` on; or none, without rows.
 template <class T>
 struct Lookup {
-    Elements<const T> table;
+    device::Elements<const T> table;
     const std::int32_t* indices;
     std::size_t first;
 
@@ -31,7 +31,7 @@ struct Lookup {
 };
 
 template <class T>
-Lookup<T> lookup(const ConstTensor& table, const ConstTensor& indices, std::size_t first = 0) {
+Lookup<T> lookup(const device::ConstTensor& table, const device::ConstTensor& indices, std::size_t first = 0) {
     return {gpu::elements_or_none<T>(table), gpu::elements_or_none<std::int32_t>(indices).data, first};
 }
 
@@ -40,7 +40,7 @@ struct Lookups {
     Lookup<T> tokens;
     Lookup<T> positions;
     Lookup<T> types;
-    Elements<T> output;
+    device::Elements<T> output;
 };
 
 template <unsigned width, class T>
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(row_threads) embed(Lookups<T> op) {
     }
 }
 
-GpuGrid block_a_row(std::size_t rows, std::size_t vectors) {
+device::GpuGrid block_a_row(std::size_t rows, std::size_t vectors) {
     const std::size_t warps = std::max(std::size_t{1}, gpu::parts(vectors, gpu::warp_size));
     return {.blocks_x = gpu::blocks_for(rows, 1),
             .threads = std::min(static_cast<unsigned>(warps) * gpu::warp_size, row_threads)};
@@ -79,8 +79,8 @@ constexpr unsigned run_threads = 256;
 template <class T>
 struct EntrySums {
     const NamedRow* order;  // (grad_output.rows)
-    Elements<const T> grad_output;
-    Elements<Wide<T>> table;
+    device::Elements<const T> grad_output;
+    device::Elements<Wide<T>> table;
     Wide<T>* continued;  // (runs, columns): of the run's first entry, where an earlier run began it
 
     __device__ Wide<T> term(std::size_t place, std::size_t column) const {
@@ -152,8 +152,8 @@ __global__ void __launch_bounds__(run_threads) add_continued(EntrySums<T> op) {
 }
 
 template <class T>
-void add_to_entries(CudaStream& stream, const ConstTensor& grad_output, const ConstTensor& indices,
-                    const Tensor& table, std::size_t first = 0) {
+void add_to_entries(device::CudaStream& stream, const device::ConstTensor& grad_output, const device::ConstTensor& indices,
+                    const device::Tensor& table, std::size_t first = 0) {
     using W = Wide<T>;
     if (!table.is_present() || !grad_output.is_present()) return;
     const unsigned runs = gpu::blocks_for(grad_output.rows, run_rows);
@@ -164,7 +164,7 @@ void add_to_entries(CudaStream& stream, const ConstTensor& grad_output, const Co
                             .grad_output = gpu::elements<T>(grad_output),
                             .table = gpu::elements<W>(table),
                             .continued = reinterpret_cast<W*>(memory)};
-    GpuGrid grid{.blocks_x = runs,
+    device::GpuGrid grid{.blocks_x = runs,
                  .blocks_y = gpu::blocks_for(grad_output.columns, run_threads),
                  .threads = run_threads};
     gpu::start(stream, grid, add_runs<T>, sums);
@@ -174,7 +174,7 @@ void add_to_entries(CudaStream& stream, const ConstTensor& grad_output, const Co
 
 }  // namespace
 
-void run(CudaStream& stream, const Embedding& op) {
+void run(device::CudaStream& stream, const Embedding& op) {
     if (!op.output.is_present()) return;
     gpu::visit_type(op.output.dtype, [&]<class T>(T) {
         const Lookups<T> lookups{.tokens = lookup<T>(op.token_table, op.tokens, op.first_token),
@@ -190,7 +190,7 @@ void run(CudaStream& stream, const Embedding& op) {
     });
 }
 
-void run(CudaStream& stream, const EmbeddingBackward& op) {
+void run(device::CudaStream& stream, const EmbeddingBackward& op) {
     gpu::visit_type(op.grad_output.dtype, [&]<class T>(T) {
         add_to_entries<T>(stream, op.grad_output, op.tokens, op.grad_token_table, op.first_token);
         add_to_entries<T>(stream, op.grad_output, op.positions, op.grad_position_table);
@@ -198,4 +198,4 @@ void run(CudaStream& stream, const EmbeddingBackward& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -5,7 +5,7 @@
 #include "kernels/cuda/support/walk.hpp"
 #include "trireme/kernels/fill.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using gpu::Vector;
@@ -13,7 +13,7 @@ using gpu::Wide;
 
 template <class T>
 struct SetAll {
-    Elements<T> output;
+    device::Elements<T> output;
     Wide<T> value;
 
     template <unsigned width>
@@ -35,7 +35,7 @@ __device__ double normal_number(RandomKey key, std::size_t element) {
 
 template <class T>
 struct SetNormal {
-    Elements<T> output;
+    device::Elements<T> output;
     RandomKey key;
     double deviation;
     std::size_t first_element;
@@ -53,7 +53,7 @@ struct SetNormal {
 
 }  // namespace
 
-void run(CudaStream& stream, const Fill& op) {
+void run(device::CudaStream& stream, const Fill& op) {
     if (op.value == 0 && op.output.is_present() && op.output.is_contiguous()) {
         return stream.work->queue().clear(op.output.data, op.output.bytes());
     }
@@ -64,7 +64,7 @@ void run(CudaStream& stream, const Fill& op) {
     });
 }
 
-void run(CudaStream& stream, const FillNormal& op) {
+void run(device::CudaStream& stream, const FillNormal& op) {
     gpu::visit_type(op.output.dtype, [&]<class T>(T) {
         const SetNormal<T> step{.output = gpu::elements<T>(op.output),
                                 .key = op.key,
@@ -76,4 +76,4 @@ void run(CudaStream& stream, const FillNormal& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

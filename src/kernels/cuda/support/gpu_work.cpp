@@ -12,7 +12,7 @@
 #include "trireme/device/gpu_times.hpp"
 #include "trireme/kernels/gpu_stream.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 constexpr std::size_t alignment = 256;
@@ -28,27 +28,28 @@ std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignm
 struct GpuWork::Told {
     struct Store {
         Store() : Store(first_told_bytes) {}
-        explicit Store(std::size_t bytes) : pinned(take_pinned_memory(bytes)), gpu(bytes, Place::gpu) {}
+        explicit Store(std::size_t bytes)
+            : pinned(device::take_pinned_memory(bytes)), gpu(bytes, device::Place::gpu) {}
         ~Store() {
-            if (pinned != nullptr) give_back_pinned_memory(pinned);
+            if (pinned != nullptr) device::give_back_pinned_memory(pinned);
         }
         Store(const Store&) = delete;
         Store& operator=(const Store&) = delete;
 
         void grow(std::size_t size) {
             if (gpu.bytes() >= size) return;
-            give_back_pinned_memory(std::exchange(pinned, nullptr));
+            device::give_back_pinned_memory(std::exchange(pinned, nullptr));
             gpu = {};
             const std::size_t wanted = std::bit_ceil(size);
-            pinned = take_pinned_memory(wanted);
-            gpu = Buffer(wanted, Place::gpu);
+            pinned = device::take_pinned_memory(wanted);
+            gpu = device::Buffer(wanted, device::Place::gpu);
         }
 
         std::byte* pinned;
-        Buffer gpu;
+        device::Buffer gpu;
     };
 
-    const std::byte* add(GpuQueue& queue, std::string bytes) {
+    const std::byte* add(device::GpuQueue& queue, std::string bytes) {
         const std::size_t size = aligned(bytes.size());
         if (used + size > stores[current].gpu.bytes()) turn_over(queue, size);
         const Store& store = stores[current];
@@ -60,7 +61,7 @@ struct GpuWork::Told {
         return place;
     }
 
-    void turn_over(GpuQueue& queue, std::size_t size) {
+    void turn_over(device::GpuQueue& queue, std::size_t size) {
         queue.wait();
         places.clear();
         used = 0;
@@ -75,9 +76,9 @@ struct GpuWork::Told {
 };
 
 GpuWork::GpuWork()
-    : facts_(gpu_in_use()),
+    : facts_(device::gpu_in_use()),
       products_(std::make_unique<ProductLibrary>()),
-      scratch_(first_scratch_bytes, Place::gpu),
+      scratch_(first_scratch_bytes, device::Place::gpu),
       told_(std::make_unique<Told>()) {}
 
 GpuWork::~GpuWork() = default;
@@ -90,7 +91,7 @@ std::byte* GpuWork::scratch(std::size_t bytes) {
     if (size > scratch_.bytes()) {
         queue_.wait();
         scratch_ = {};
-        scratch_ = Buffer(size, Place::gpu);
+        scratch_ = device::Buffer(size, device::Place::gpu);
     }
     return scratch_.data() + scratch_.bytes() - size;
 }
@@ -101,14 +102,14 @@ const std::byte* GpuWork::tell_bytes(std::span<const std::byte> bytes) {
     return known == told_->places.end() ? told_->add(queue_, std::move(content)) : known->second;
 }
 
-Stream gpu_stream() {
+device::Stream gpu_stream() {
     auto work = std::make_shared<GpuWork>();
     // Laps are marks in the work's queue, which is there as long as they are.
-    auto times =
-        std::shared_ptr<GpuTimes>(new GpuTimes(work->queue()), [work](const GpuTimes* laps) { delete laps; });
-    return {.backend = CudaStream{std::move(work)}, .gpu_times = std::move(times)};
+    auto times = std::shared_ptr<device::GpuTimes>(new device::GpuTimes(work->queue()),
+                                                   [work](const device::GpuTimes* laps) { delete laps; });
+    return {.backend = device::CudaStream{std::move(work)}, .gpu_times = std::move(times)};
 }
 
 std::size_t gpu_stream_bytes() { return GpuWork::bytes(); }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -8,7 +8,7 @@
 #include "trireme/device/buffer.hpp"
 #include "trireme/device/gpu.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 
 class ProductLibrary;  // that multiplies matrices on this GPU
 
@@ -19,8 +19,8 @@ public:
 
     static std::size_t bytes();  // of the GPU's memory that one takes
 
-    GpuQueue& queue() { return queue_; }
-    const GpuFacts& facts() const { return facts_; }
+    device::GpuQueue& queue() { return queue_; }
+    const device::GpuFacts& facts() const { return facts_; }
     ProductLibrary& products() { return *products_; }
 
     // Memory for the kernels of one operation, of which the next one knows nothing. Grows only where that is
@@ -38,11 +38,11 @@ private:
 
     const std::byte* tell_bytes(std::span<const std::byte> bytes);
 
-    GpuQueue queue_;
-    GpuFacts facts_;
+    device::GpuQueue queue_;
+    device::GpuFacts facts_;
     std::unique_ptr<ProductLibrary> products_;
-    Buffer scratch_;
+    device::Buffer scratch_;
     std::unique_ptr<Told> told_;
 };
 
-}  // namespace trireme
+}  // namespace trireme::kernels

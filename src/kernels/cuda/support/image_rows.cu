@@ -2,7 +2,7 @@
 #include "kernels/cuda/support/elementwise.cuh"
 #include "trireme/kernels/image_rows.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using gpu::Vector;
@@ -10,10 +10,10 @@ using gpu::Wide;
 
 template <class T>
 struct PlaceRows {
-    Elements<const T> patches;
-    Elements<const T> class_token;
-    Elements<const T> place_table;
-    Elements<T> output;
+    device::Elements<const T> patches;
+    device::Elements<const T> class_token;
+    device::Elements<const T> place_table;
+    device::Elements<T> output;
 
     template <unsigned width>
     __device__ void at(std::size_t row, std::size_t column) const {
@@ -36,8 +36,8 @@ struct ImageTerms {
     using Element = T;
     using Sum = Wide<T>;
     static constexpr unsigned count = 1;
-    Elements<const T> grad_output;
-    Elements<T> grad_patches;
+    device::Elements<const T> grad_output;
+    device::Elements<T> grad_patches;
     std::size_t places;
 
     __host__ __device__ std::size_t rows() const { return grad_output.rows / places; }
@@ -55,7 +55,7 @@ struct ImageTerms {
 
 template <class W>
 struct AddToPlaces {
-    Elements<W> grad_place_table;
+    device::Elements<W> grad_place_table;
     W* grad_class_token;
 
     __device__ void operator()(unsigned /*s*/, std::size_t at, W sum) const {
@@ -68,7 +68,7 @@ struct AddToPlaces {
 
 }  // namespace
 
-void run(CudaStream& stream, const ImageRows& op) {
+void run(device::CudaStream& stream, const ImageRows& op) {
     gpu::visit_type(op.output.dtype, [&]<class T>(T) {
         const PlaceRows<T> step{.patches = gpu::elements<T>(op.patches),
                                 .class_token = gpu::elements<T>(op.class_token),
@@ -80,7 +80,7 @@ void run(CudaStream& stream, const ImageRows& op) {
     });
 }
 
-void run(CudaStream& stream, const ImageRowsBackward& op) {
+void run(device::CudaStream& stream, const ImageRowsBackward& op) {
     gpu::visit_type(op.grad_output.dtype, [&]<class T>(T) {
         using W = Wide<T>;
         const ImageTerms<T> terms{.grad_output = gpu::elements<T>(op.grad_output),
@@ -92,4 +92,4 @@ void run(CudaStream& stream, const ImageRowsBackward& op) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

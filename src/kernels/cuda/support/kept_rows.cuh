@@ -5,7 +5,7 @@
 #include "kernels/cuda/support/elementwise.cuh"
 #include "kernels/cuda/support/sums.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 inline constexpr unsigned row_threads = 256;  // of a block
 inline constexpr unsigned kept_vectors = 4;   // by each thread
@@ -37,7 +37,7 @@ public:
         Vector<T, width> of[count];
     };
 
-    __device__ KeptRows(const Elements<const T> (&matrices)[count], std::size_t row)
+    __device__ KeptRows(const device::Elements<const T> (&matrices)[count], std::size_t row)
         : columns_(matrices[0].columns) {
         for (unsigned k = 0; k < count; ++k) rows_[k] = matrices[k].row(row);
 #pragma unroll
@@ -86,8 +86,8 @@ void visit_teams(std::size_t columns, bool has_vectors, Use&& use) {
 }
 
 // So many rows, a team each.
-inline GpuGrid grid_of_teams(std::size_t rows, unsigned size) {
+inline device::GpuGrid grid_of_teams(std::size_t rows, unsigned size) {
     return {.blocks_x = blocks_for(rows, row_threads / size), .threads = row_threads};
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -14,7 +14,7 @@
 #include "trireme/device/stream.hpp"
 #include "trireme/device/tensor.hpp"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 inline constexpr unsigned warp_size = 32;
 inline constexpr unsigned all_lanes = 0xFFFFFFFFU;
@@ -26,27 +26,27 @@ using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
 // The elements of a tensor of the GPU.
 template <class T, class View>
 auto elements(const View& tensor) {
-    return tensor.template as<T>(Place::gpu);
+    return tensor.template as<T>(device::Place::gpu);
 }
 
 // Likewise; without data where the tensor is absent.
 template <class T>
-Elements<const T> elements_or_none(const ConstTensor& tensor) {
-    return tensor.is_present() ? elements<T>(tensor) : Elements<const T>{};
+device::Elements<const T> elements_or_none(const device::ConstTensor& tensor) {
+    return tensor.is_present() ? elements<T>(tensor) : device::Elements<const T>{};
 }
 
 // Names of rows or columns, (n) i32, which may lie in the machine's memory: kernels that follow find them on
 // the GPU.
-inline const std::int32_t* names(CudaStream& stream, const ConstTensor& tensor) {
-    if (!tensor.is_present() || tensor.place == Place::gpu) return elements_or_none<std::int32_t>(tensor).data;
+inline const std::int32_t* names(device::CudaStream& stream, const device::ConstTensor& tensor) {
+    if (!tensor.is_present() || tensor.place == device::Place::gpu) return elements_or_none<std::int32_t>(tensor).data;
     return stream.work->tell(std::span(tensor.as<std::int32_t>().data, tensor.columns));
 }
 
 // Calls `use(T{})` with the floating-point type of `dtype`: bf16 too.
 template <class Use>
-void visit_type(DType dtype, Use&& use) {
-    if (dtype == DType::bf16) return use(Bf16{});
-    visit_float(dtype, use);
+void visit_type(device::DType dtype, Use&& use) {
+    if (dtype == device::DType::bf16) return use(device::Bf16{});
+    device::visit_float(dtype, use);
 }
 
 // The smallest number of parts of `size` that hold `count`.
@@ -65,10 +65,10 @@ inline unsigned blocks_for(std::size_t count, unsigned threads) {
 
 // Behind all that the stream was given. `Parameters` are the kernel's.
 template <class... Parameters>
-void start(CudaStream& stream, const GpuGrid& grid, void (*kernel)(Parameters...),
+void start(device::CudaStream& stream, const device::GpuGrid& grid, void (*kernel)(Parameters...),
            std::type_identity_t<Parameters>... arguments) {
     if (grid.blocks_x == 0 || grid.blocks_y == 0 || grid.blocks_z == 0) return;
     start_kernel(stream.work->queue(), grid, kernel, arguments...);
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -6,13 +6,13 @@
 #include "kernels/cuda/support/language.cuh"
 #include "kernels/cuda/support/row_order.hpp"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 namespace {
 
 constexpr unsigned digit_bits = 8;
 constexpr unsigned digits = 1U << digit_bits;
 
-GpuGrid tiles_of(std::size_t rows) { return {.blocks_x = blocks_for(rows, digits), .threads = digits}; }
+device::GpuGrid tiles_of(std::size_t rows) { return {.blocks_x = blocks_for(rows, digits), .threads = digits}; }
 
 __global__ void __launch_bounds__(digits)
     name_rows(const std::int32_t* indices, std::size_t rows, EntryRange entries, NamedRow* named) {
@@ -78,13 +78,13 @@ std::size_t row_order_bytes(std::size_t rows) {
     return 2 * rows * sizeof(NamedRow) + parts(rows, digits) * digits * sizeof(unsigned);
 }
 
-const NamedRow* row_order(CudaStream& stream, const ConstTensor& indices, const EntryRange& entries,
+const NamedRow* row_order(device::CudaStream& stream, const device::ConstTensor& indices, const EntryRange& entries,
                           std::byte* memory) {
     const std::size_t rows = indices.columns;
     NamedRow* sorted = reinterpret_cast<NamedRow*>(memory);
     NamedRow* free = sorted + rows;
     auto* const counts = reinterpret_cast<unsigned*>(free + rows);
-    const GpuGrid tiles = tiles_of(rows);
+    const device::GpuGrid tiles = tiles_of(rows);
     start(stream, tiles, name_rows, elements<std::int32_t>(indices).data, rows, entries, sorted);
     for (unsigned shift = 0; entries.count >> shift > 0; shift += digit_bits) {
         const Pass pass{.from = sorted, .to = free, .rows = rows, .counts = counts, .shift = shift};
@@ -95,4 +95,4 @@ const NamedRow* row_order(CudaStream& stream, const ConstTensor& indices, const 
     return sorted;
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -7,7 +7,7 @@
 #include "trireme/device/stream.hpp"
 #include "trireme/device/tensor.hpp"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 struct NamedRow {
     std::uint32_t entry;  // as many as the table has: none of it
@@ -24,7 +24,7 @@ struct EntryRange {
 std::size_t row_order_bytes(std::size_t rows);
 
 // One for each of `indices`, (rows) i32; those of no entry of the table come last. Lies in `memory`.
-const NamedRow* row_order(CudaStream& stream, const ConstTensor& indices, const EntryRange& entries,
-                          std::byte* memory);
+const NamedRow* row_order(device::CudaStream& stream, const device::ConstTensor& indices,
+                          const EntryRange& entries, std::byte* memory);
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

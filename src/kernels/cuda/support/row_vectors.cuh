@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/support/vectors.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 // Elements from here to the next vector.
 template <class T>
@@ -31,4 +31,4 @@ __device__ void share_row(const T* row, unsigned columns, Use&& use) {
     if (rest < columns) use(Width<1>{}, rest);
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -6,7 +6,7 @@
 #include "kernels/unnamed.hpp"
 #include "trireme/kernels/rows.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using gpu::Source;
@@ -15,9 +15,9 @@ using gpu::Wide;
 
 template <class T>
 struct TakeRows {
-    Elements<const T> input;
+    device::Elements<const T> input;
     const std::int32_t* rows;
-    Elements<T> output;
+    device::Elements<T> output;
 
     template <unsigned width>
     __device__ void at(std::size_t row, std::size_t column) const {
@@ -28,9 +28,9 @@ struct TakeRows {
 
 template <class T>
 struct PutRows {
-    Elements<const T> input;
+    device::Elements<const T> input;
     const std::int32_t* rows;
-    Elements<T> output;
+    device::Elements<T> output;
     bool accumulate;
 
     template <unsigned width>
@@ -43,10 +43,10 @@ struct PutRows {
 // Every row of the output, named or not.
 template <class T>
 struct PutAllRows {
-    Elements<const T> input;
+    device::Elements<const T> input;
     const Source* sources;
     const T* other;  // row, for those that are not named; none: zeros
-    Elements<T> output;
+    device::Elements<T> output;
     bool accumulate;
 
     template <unsigned width>
@@ -70,7 +70,7 @@ struct SetMean {
 };
 
 template <class T>
-void scatter_named(CudaStream& stream, const ScatterRows& op) {
+void scatter_named(device::CudaStream& stream, const ScatterRows& op) {
     const PutRows<T> step{.input = gpu::elements<T>(op.input),
                           .rows = gpu::names(stream, op.rows),
                           .output = gpu::elements<T>(op.output),
@@ -82,7 +82,7 @@ void scatter_named(CudaStream& stream, const ScatterRows& op) {
 std::size_t padded(std::size_t bytes) { return gpu::parts(bytes, gpu::vector_bytes) * gpu::vector_bytes; }
 
 template <class T>
-void scatter_all(CudaStream& stream, const ScatterRows& op) {
+void scatter_all(device::CudaStream& stream, const ScatterRows& op) {
     const gpu::PlainTerms<T> terms{gpu::elements<T>(op.input)};
     const bool has_mean = op.unnamed == Unnamed::mean;
     const std::size_t source_bytes = padded(op.output.rows * sizeof(Source));
@@ -103,8 +103,8 @@ void scatter_all(CudaStream& stream, const ScatterRows& op) {
 
 template <class From, class To>
 struct Convert {
-    Elements<const From> input;
-    Elements<To> output;
+    device::Elements<const From> input;
+    device::Elements<To> output;
 
     template <unsigned width>
     __device__ void at(std::size_t row, std::size_t column) const {
@@ -113,7 +113,7 @@ struct Convert {
 };
 
 template <class From, class To>
-void copy(CudaStream& stream, const Copy& op) {
+void copy(device::CudaStream& stream, const Copy& op) {
     using Smaller = std::conditional_t<sizeof(From) < sizeof(To), From, To>;
     const gpu::Walk walk = gpu::Walk::through(op.output, op.input);
     const Convert<From, To> step{walk.elements_of<From>(op.input), walk.elements_of<To>(op.output)};
@@ -123,7 +123,7 @@ void copy(CudaStream& stream, const Copy& op) {
 
 }  // namespace
 
-void run(CudaStream& stream, const GatherRows& op) {
+void run(device::CudaStream& stream, const GatherRows& op) {
     gpu::visit_type(op.output.dtype, [&]<class T>(T) {
         const TakeRows<T> step{.input = gpu::elements<T>(op.input),
                                .rows = gpu::names(stream, op.rows),
@@ -133,17 +133,17 @@ void run(CudaStream& stream, const GatherRows& op) {
     });
 }
 
-void run(CudaStream& stream, const ScatterRows& op) {
+void run(device::CudaStream& stream, const ScatterRows& op) {
     const bool writes_all = writes_unnamed(op.unnamed, op.accumulate);
     gpu::visit_type(op.output.dtype, [&]<class T>(T) {
         writes_all ? scatter_all<T>(stream, op) : scatter_named<T>(stream, op);
     });
 }
 
-void run(CudaStream& stream, const Copy& op) {
+void run(device::CudaStream& stream, const Copy& op) {
     gpu::visit_type(op.input.dtype, [&]<class From>(From) {
         gpu::visit_type(op.output.dtype, [&]<class To>(To) { copy<From, To>(stream, op); });
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

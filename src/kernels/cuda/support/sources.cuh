@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/support/language.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 // 1 + the number of the one that names a row or a column; 0 where none does.
 using Source = std::uint32_t;
@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(source_threads)
 }
 
 // The sources of `end` rows or columns, in `memory` for as many. `named` is (count) i32.
-inline const Source* sources_of(CudaStream& stream, const ConstTensor& named, std::size_t end,
+inline const Source* sources_of(device::CudaStream& stream, const device::ConstTensor& named, std::size_t end,
                                 std::byte* memory) {
     if (end == 0) return nullptr;
     auto* const sources = reinterpret_cast<Source*>(memory);
@@ -29,4 +29,4 @@ inline const Source* sources_of(CudaStream& stream, const ConstTensor& named, st
     return sources;
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

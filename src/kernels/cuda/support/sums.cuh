@@ -4,7 +4,7 @@
 
 #include "kernels/cuda/support/language.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 // The value of the lane whose number differs by `distance`, a power of two. Structs have overloads of their
 // own.
@@ -62,4 +62,4 @@ __device__ T block_maximum(T value, T least) {
     return of_block(value, Maximum{}, least);
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -4,7 +4,7 @@
 
 #include "kernels/cuda/support/language.cuh"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 inline constexpr std::size_t vector_bytes = 16;
 
@@ -33,7 +33,7 @@ __device__ auto load(const T* address) {
 }
 
 template <unsigned width, class T>
-__device__ auto load(const Elements<T>& view, std::size_t row, std::size_t column) {
+__device__ auto load(const device::Elements<T>& view, std::size_t row, std::size_t column) {
     return load<width, std::remove_const_t<T>>(view.row(row) + column);
 }
 
@@ -43,7 +43,7 @@ __device__ void store(T* address, const Vector<T, width>& vector) {
 }
 
 template <class T, unsigned width>
-__device__ void store(const Elements<T>& view, std::size_t row, std::size_t column,
+__device__ void store(const device::Elements<T>& view, std::size_t row, std::size_t column,
                       const Vector<T, width>& vector) {
     store(view.row(row) + column, vector);
 }
@@ -60,7 +60,7 @@ __device__ void put(T* address, Vector<T, width> vector, bool accumulate) {
 
 // True if every row of a view is whole vectors, which begin where they may; of an absent view, too.
 template <unsigned width, class T>
-bool consists_of_vectors(const Elements<T>& view) {
+bool consists_of_vectors(const device::Elements<T>& view) {
     constexpr std::size_t alignment = alignof(Vector<std::remove_const_t<T>, width>);
     const bool is_first_row_aligned = reinterpret_cast<std::uintptr_t>(view.data) % alignment == 0;
     return is_first_row_aligned && view.columns % width == 0 &&
@@ -69,7 +69,7 @@ bool consists_of_vectors(const Elements<T>& view) {
 
 // True if all views consist of vectors with as many elements as 16 bytes have of T, whatever their own type is.
 template <class T, class... Viewed>
-bool has_vectors(const Elements<Viewed>&... views) {
+bool has_vectors(const device::Elements<Viewed>&... views) {
     return (consists_of_vectors<vector_width<T>>(views) && ...);
 }
 
@@ -80,4 +80,4 @@ void visit_width(bool has_vectors, Use&& use) {
     use(std::integral_constant<unsigned, 1>{});
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

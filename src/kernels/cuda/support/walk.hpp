@@ -3,7 +3,7 @@
 
 #include "trireme/device/tensor.hpp"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 struct Walk {
     std::size_t rows = 0;
@@ -11,7 +11,7 @@ struct Walk {
 
     // Row by row as `tensor` lies, or as one row where none of the others has gaps either.
     template <class... Others>
-    static Walk through(const ConstTensor& tensor, const Others&... others) {
+    static Walk through(const device::ConstTensor& tensor, const Others&... others) {
         const bool has_gaps = !(tensor.is_contiguous() && ... && others.is_contiguous());
         return has_gaps ? Walk{tensor.rows, tensor.columns} : Walk{1, tensor.size()};
     }
@@ -21,9 +21,9 @@ struct Walk {
     auto elements_of(const View& tensor) const {
         using All = decltype(tensor.template as<T>());
         if (!tensor.is_present()) return All{};
-        const All all = tensor.template as<T>(Place::gpu);
+        const All all = tensor.template as<T>(device::Place::gpu);
         return tensor.is_contiguous() ? All{all.data, rows, columns, columns} : all;
     }
 };
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

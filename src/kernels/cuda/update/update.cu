@@ -6,7 +6,7 @@
 #include "kernels/update_factors.hpp"
 #include "trireme/kernels/update.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 using gpu::Vector;
@@ -19,11 +19,11 @@ constexpr unsigned update_vectors = update_threads * update_turns;
 // has no gaps.
 template <class T>
 struct Updated {
-    Elements<T> parameter;
-    Elements<const T> gradient;
-    Elements<T> moment1;           // or the velocity; without data where there is none
-    Elements<T> moment2;           // likewise
-    Elements<Bf16> rounded;        // likewise
+    device::Elements<T> parameter;
+    device::Elements<const T> gradient;
+    device::Elements<T> moment1;           // or the velocity; without data where there is none
+    device::Elements<T> moment2;           // likewise
+    device::Elements<device::Bf16> rounded;        // likewise
     const std::int32_t* decaying;  // likewise
     gpu::Walk walk;
     double weight_decay;
@@ -35,19 +35,19 @@ struct Updated {
     template <unsigned width>
     __device__ void write(std::size_t row, std::size_t column, const Vector<T, width>& value) const {
         gpu::store(parameter, row, column, value);
-        if (rounded.data != nullptr) gpu::store(rounded, row, column, gpu::converted<Bf16>(value));
+        if (rounded.data != nullptr) gpu::store(rounded, row, column, gpu::converted<device::Bf16>(value));
     }
 };
 
-static_assert(sizeof(Updated<float>) == 5 * sizeof(Elements<float>) + sizeof(void*) + sizeof(gpu::Walk) +
+static_assert(sizeof(Updated<float>) == 5 * sizeof(device::Elements<float>) + sizeof(void*) + sizeof(gpu::Walk) +
                                             sizeof(double) + 2 * sizeof(unsigned));
 
 // Which columns of each tensor decay; what lies in the machine's memory is told in one list, as two lists are
 // all that a kernel surely finds.
 template <class Op>
-std::vector<const std::int32_t*> decaying_of(CudaStream& stream, std::span<const Op> ops) {
+std::vector<const std::int32_t*> decaying_of(device::CudaStream& stream, std::span<const Op> ops) {
     const auto is_told = [](const Op& op) {
-        return op.decaying.is_present() && op.decaying.place != Place::gpu;
+        return op.decaying.is_present() && op.decaying.place != device::Place::gpu;
     };
     std::vector<std::int32_t> told;
     for (const Op& op : ops) {
@@ -65,7 +65,7 @@ std::vector<const std::int32_t*> decaying_of(CudaStream& stream, std::span<const
 }
 
 template <class T, class Op>
-Updated<T> updated_of(const Op& op, const Tensor& moment1, const Tensor& moment2,
+Updated<T> updated_of(const Op& op, const device::Tensor& moment1, const device::Tensor& moment2,
                       const std::int32_t* decaying) {
     const gpu::Walk walk = decaying != nullptr
                                ? gpu::Walk{op.parameter.rows, op.parameter.columns}
@@ -74,7 +74,7 @@ Updated<T> updated_of(const Op& op, const Tensor& moment1, const Tensor& moment2
                   .gradient = walk.elements_of<T>(op.gradient),
                   .moment1 = walk.elements_of<T>(moment1),
                   .moment2 = walk.elements_of<T>(moment2),
-                  .rounded = walk.elements_of<Bf16>(op.rounded),
+                  .rounded = walk.elements_of<device::Bf16>(op.rounded),
                   .decaying = decaying,
                   .walk = walk,
                   .weight_decay = op.weight_decay,
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(update_threads)
 }
 
 template <class T, class Step>
-void update(CudaStream& stream, const gpu::OwnedBlocks<Updated<T>>& tensors, const Step& step) {
+void update(device::CudaStream& stream, const gpu::OwnedBlocks<Updated<T>>& tensors, const Step& step) {
     const std::span<const Updated<T>> owners(tensors.owners);
     gpu::start(stream, {.blocks_x = tensors.blocks, .threads = update_threads}, update_tensors<T, Step>, step,
                stream.work->tell(owners), static_cast<unsigned>(owners.size()));
@@ -179,7 +179,7 @@ constexpr unsigned chunk = at_once * turns * chunk_threads;
 // Of one tensor. Told to the GPU, too.
 template <class T>
 struct Squared {
-    Elements<const T> input;
+    device::Elements<const T> input;
     std::size_t size;
     double* result;
     unsigned first_block;
@@ -201,7 +201,7 @@ struct Squared {
 };
 
 static_assert(sizeof(Squared<float>) ==
-              sizeof(Elements<float>) + sizeof(std::size_t) + sizeof(double*) + 2 * sizeof(unsigned));
+              sizeof(device::Elements<float>) + sizeof(std::size_t) + sizeof(double*) + 2 * sizeof(unsigned));
 
 template <class T>
 __global__ void __launch_bounds__(chunk_threads)
@@ -241,7 +241,7 @@ Squared<T> squared_of(const SumOfSquares& op) {
 
 }  // namespace
 
-void run(CudaStream& stream, std::span<const AdamWUpdate> ops) {
+void run(device::CudaStream& stream, std::span<const AdamWUpdate> ops) {
     const std::vector<const std::int32_t*> decaying = decaying_of(stream, ops);
     visit_float(ops.front().parameter.dtype, [&]<class T>(T) {
         gpu::OwnedBlocks<Updated<T>> tensors;
@@ -252,7 +252,7 @@ void run(CudaStream& stream, std::span<const AdamWUpdate> ops) {
     });
 }
 
-void run(CudaStream& stream, std::span<const SgdUpdate> ops) {
+void run(device::CudaStream& stream, std::span<const SgdUpdate> ops) {
     const std::vector<const std::int32_t*> decaying = decaying_of(stream, ops);
     visit_float(ops.front().parameter.dtype, [&]<class T>(T) {
         gpu::OwnedBlocks<Updated<T>> tensors;
@@ -262,7 +262,7 @@ void run(CudaStream& stream, std::span<const SgdUpdate> ops) {
     });
 }
 
-void run(CudaStream& stream, std::span<const SumOfSquares> ops) {
+void run(device::CudaStream& stream, std::span<const SumOfSquares> ops) {
     gpu::visit_type(ops.front().input.dtype, [&]<class T>(T) {
         gpu::OwnedBlocks<Squared<T>> tensors;
         for (const SumOfSquares& op : ops) tensors.add(squared_of<T>(op), gpu::parts(op.input.size(), chunk));
@@ -276,4 +276,4 @@ void run(CudaStream& stream, std::span<const SumOfSquares> ops) {
     });
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

@@ -13,7 +13,7 @@
 #include "kernels/cuda/support/gpu_work.hpp"
 #include "trireme/device/shared_library.hpp"
 
-namespace trireme {
+namespace trireme::kernels {
 namespace {
 
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;  // what Hopper's algorithms want
@@ -37,13 +37,13 @@ struct Types {
     cudaDataType_t scale;
 };
 
-Types types_of(DType dtype) {
+Types types_of(device::DType dtype) {
     switch (dtype) {
-        case DType::bf16:
+        case device::DType::bf16:
             return {CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F};
-        case DType::f32:
+        case device::DType::f32:
             return {CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F};
-        case DType::f64:
+        case device::DType::f64:
             return {CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F};
         default:
             throw BugError(cat("matrices of ", name_of(dtype), " are not multiplied"));
@@ -77,11 +77,11 @@ Joined joined_to(const GpuProduct& p) {
 }
 
 // The last that is made: what has gone into an activation is written on the way.
-const Tensor& made_by(const GpuProduct& p) { return p.activated.is_present() ? p.activated : p.result; }
+const device::Tensor& made_by(const GpuProduct& p) { return p.activated.is_present() ? p.activated : p.result; }
 
 // All that an algorithm depends on.
-using Shape = std::tuple<std::array<std::size_t, 7>, DType, DType, bool, bool, bool, cublasLtEpilogue_t,
-                         std::array<std::size_t, 3>>;
+using Shape = std::tuple<std::array<std::size_t, 7>, device::DType, device::DType, bool, bool, bool,
+                         cublasLtEpilogue_t, std::array<std::size_t, 3>>;
 
 // The largest power of two, up to 256, that divides an address: algorithms differ in what they ask for.
 std::size_t alignment_of(const void* address) {
@@ -122,18 +122,18 @@ public:
         library_.find("cublasLtMatmul", calls_.multiply);
         library_.find("cublasLtGetStatusName", calls_.name_of);
         check(calls_.create(&handle_), "cublasLtCreate");
-        workspace_ = take_gpu_memory(workspace_bytes);
+        workspace_ = device::take_gpu_memory(workspace_bytes);
     }
     // The library waits for the GPU, which may hang where an exception ends the job.
     ~Lt() {
-        give_back_gpu_memory(workspace_);
+        device::give_back_gpu_memory(workspace_);
         if (std::uncaught_exceptions() == 0) calls_.destroy(handle_);
     }
     Lt(const Lt&) = delete;
     Lt& operator=(const Lt&) = delete;
 
-    bool multiply_joined(GpuQueue& queue, const GpuProduct& product);
-    void multiply(GpuQueue& queue, const GpuProduct& product);
+    bool multiply_joined(device::GpuQueue& queue, const GpuProduct& product);
+    void multiply(device::GpuQueue& queue, const GpuProduct& product);
 
 private:
     // As the library wants it.
@@ -151,7 +151,7 @@ private:
     void set(cublasLtMatmulDescOpaque_t& product, cublasLtMatmulDescAttributes_t attribute, Value value) const {
         check(calls_.set_product(&product, attribute, &value, sizeof value), "cublasLtMatmulDescSetAttribute");
     }
-    cublasLtMatrixLayoutOpaque_t layout_of(const ConstTensor& matrix) const {
+    cublasLtMatrixLayoutOpaque_t layout_of(const device::ConstTensor& matrix) const {
         cublasLtMatrixLayoutOpaque_t layout{};
         check(calls_.init_layout(&layout, sizeof layout, types_of(matrix.dtype).numbers, matrix.columns,
                                  matrix.rows, static_cast<std::int64_t>(matrix.stride)),
@@ -167,10 +167,10 @@ private:
     }
     Algorithm& algorithm_of(const GpuProduct& product, Description description);
     Algorithm find_algorithm(const GpuProduct& product, Description& description) const;
-    cublasStatus_t multiply_by(const cublasLtMatmulAlgo_t& algorithm, GpuQueue& queue,
+    cublasStatus_t multiply_by(const cublasLtMatmulAlgo_t& algorithm, device::GpuQueue& queue,
                                const GpuProduct& product, Description& description);
 
-    SharedLibrary library_;
+    device::SharedLibrary library_;
     Calls calls_;
     cublasLtHandle_t handle_ = nullptr;
     std::byte* workspace_ = nullptr;
@@ -236,7 +236,7 @@ ProductLibrary::Lt::Algorithm ProductLibrary::Lt::find_algorithm(const GpuProduc
     return best.algo;
 }
 
-cublasStatus_t ProductLibrary::Lt::multiply_by(const cublasLtMatmulAlgo_t& algorithm, GpuQueue& queue,
+cublasStatus_t ProductLibrary::Lt::multiply_by(const cublasLtMatmulAlgo_t& algorithm, device::GpuQueue& queue,
                                                const GpuProduct& product, Description& description) {
     void* const made = made_by(product).data;
     const auto run = [&](auto one, auto kept) {
@@ -245,12 +245,12 @@ cublasStatus_t ProductLibrary::Lt::multiply_by(const cublasLtMatmulAlgo_t& algor
                                &description.result, &algorithm, workspace_, workspace_bytes,
                                static_cast<cudaStream_t>(queue.native()));
     };
-    if (product.left.dtype == DType::f64) return run(1.0, product.accumulate ? 1.0 : 0.0);
+    if (product.left.dtype == device::DType::f64) return run(1.0, product.accumulate ? 1.0 : 0.0);
     return run(1.0F, product.accumulate ? 1.0F : 0.0F);
 }
 
 // Algorithms read 16 bytes at a time, and not all types have algorithms that join something to a product.
-bool ProductLibrary::Lt::multiply_joined(GpuQueue& queue, const GpuProduct& product) {
+bool ProductLibrary::Lt::multiply_joined(device::GpuQueue& queue, const GpuProduct& product) {
     if (!product.result.is_present()) return true;
     const Joined joined = joined_to(product);
     const bool is_aligned = alignment_of(joined.vector) >= 16 && alignment_of(joined.matrix) >= 16;
@@ -265,7 +265,7 @@ bool ProductLibrary::Lt::multiply_joined(GpuQueue& queue, const GpuProduct& prod
     return !is_refused;
 }
 
-void ProductLibrary::Lt::multiply(GpuQueue& queue, const GpuProduct& product) {
+void ProductLibrary::Lt::multiply(device::GpuQueue& queue, const GpuProduct& product) {
     if (!product.result.is_present()) return;
     Description own = described(product);
     const Algorithm& algorithm = algorithm_of(product, own);
@@ -280,9 +280,11 @@ void ProductLibrary::Lt::multiply(GpuQueue& queue, const GpuProduct& product) {
 ProductLibrary::ProductLibrary() : lt_(std::make_unique<Lt>()) {}
 ProductLibrary::~ProductLibrary() = default;
 std::size_t ProductLibrary::bytes() { return workspace_bytes; }
-void ProductLibrary::multiply(GpuQueue& queue, const GpuProduct& product) { lt_->multiply(queue, product); }
-bool ProductLibrary::multiply_joined(GpuQueue& queue, const GpuProduct& product) {
+void ProductLibrary::multiply(device::GpuQueue& queue, const GpuProduct& product) {
+    lt_->multiply(queue, product);
+}
+bool ProductLibrary::multiply_joined(device::GpuQueue& queue, const GpuProduct& product) {
     return lt_->multiply_joined(queue, product);
 }
 
-}  // namespace trireme
+}  // namespace trireme::kernels

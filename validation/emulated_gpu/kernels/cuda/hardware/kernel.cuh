@@ -6,7 +6,7 @@
 #include "emulated_gpu/queue.hpp"
 #include "emulated_gpu/thread.hpp"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 template <class T>
 T* shared_memory() {
@@ -14,9 +14,9 @@ T* shared_memory() {
 }
 
 template <class... Parameters>
-void start_kernel(GpuQueue& queue, const GpuGrid& grid, void (*kernel)(Parameters...),
+void start_kernel(device::GpuQueue& queue, const device::GpuGrid& grid, void (*kernel)(Parameters...),
                   std::type_identity_t<Parameters>... arguments) {
     emulated::start_kernel(queue, grid, [=] { kernel(arguments...); });
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu

@@ -7,22 +7,22 @@
 #include "emulated_gpu/thread.hpp"
 #include "trireme/device/bf16.hpp"
 
-namespace trireme::gpu {
+namespace trireme::kernels::gpu {
 
 // A lane's words of four matrices of 8 x 8.
 struct Matrices {
     unsigned of[4];
 };
 
-inline unsigned word_of(Bf16 low, Bf16 high) { return low.bits | static_cast<unsigned>(high.bits) << 16; }
+inline unsigned word_of(device::Bf16 low, device::Bf16 high) { return low.bits | static_cast<unsigned>(high.bits) << 16; }
 inline float half_of(unsigned word, unsigned half) { return std::bit_cast<float>(word >> (16 * half) << 16); }
 
 // ldmatrix.x4: the rows of matrix m begin where lanes 8 m to 8 m + 7 say.
-inline Matrices load_matrices(const Bf16* row) {
+inline Matrices load_matrices(const device::Bf16* row) {
     return emulated::among_lanes(~0U, row, [](auto said) {
         Matrices loaded;
         for (unsigned m = 0; m < 4; ++m) {
-            const Bf16* const own = said(8 * m + emulated::lane() / 4) + 2 * (emulated::lane() % 4);
+            const device::Bf16* const own = said(8 * m + emulated::lane() / 4) + 2 * (emulated::lane() % 4);
             loaded.of[m] = word_of(own[0], own[1]);
         }
         return loaded;
@@ -30,7 +30,7 @@ inline Matrices load_matrices(const Bf16* row) {
 }
 
 // ldmatrix.x4.trans
-inline Matrices load_transposed_matrices(const Bf16* row) {
+inline Matrices load_transposed_matrices(const device::Bf16* row) {
     return emulated::among_lanes(~0U, row, [](auto said) {
         Matrices loaded;
         for (unsigned m = 0; m < 4; ++m) {
@@ -89,4 +89,4 @@ void wait_for_copies() {
     wait_for_copies(but);
 }
 
-}  // namespace trireme::gpu
+}  // namespace trireme::kernels::gpu
