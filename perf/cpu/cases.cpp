@@ -67,7 +67,7 @@ private:
     }
     std::string matrix(std::size_t columns) const { return cat(rows_, " x ", columns); }
 
-    device::Arena arena_{"benchmark", std::size_t{3} << 30, device::Place::memory};
+    device::Arena arena_{"benchmark", std::size_t{3} << 30, device::MemorySpace::host};
     std::size_t samples_;
     std::size_t length_;
     std::size_t rows_;

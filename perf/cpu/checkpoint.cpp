@@ -70,9 +70,9 @@ public:
     Bench(const fs::path& folder, std::size_t length)
         : specimen_(config_of(length)),
           memory_(predict(specimen_.model(), device::DType::f32, shape_of(specimen_.batch()))),
-          model_(specimen_.model(), device::DType::f32, device::Place::memory, memory_),
+          model_(specimen_.model(), device::DType::f32, device::MemorySpace::host, memory_),
           optimizer_({}, model_.parameters(), optim::whole_parameters(model_.parameters()), device::DType::f32,
-                     device::Place::memory),
+                     device::MemorySpace::host),
           folder_(folder / "checkpoints"),
           saving_(plan(), comm::single_rank("saving"), [] {}) {
         initialise(stream_, model_.parameters(), model_.values(), 1);
@@ -159,7 +159,7 @@ void forget(const fs::path& path) {
 // As dd reads, in large blocks; `more` is O_DIRECT to go past what the system keeps.
 void read_raw(const fs::path& path, int more = 0) {
     constexpr std::size_t block = std::size_t{8} << 20;
-    const device::Buffer memory(block, device::Place::memory);
+    const device::Buffer memory(block, device::MemorySpace::host);
     const int descriptor = ::open(path.c_str(), O_RDONLY | more);
     ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL);
     while (::read(descriptor, memory.data(), block) > 0) continue;

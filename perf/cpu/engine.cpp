@@ -28,7 +28,7 @@ constexpr int ranks = 2;
 const std::vector<int> both{0, 1};
 
 struct Size {
-    int micro_batches = 256;
+    int microbatches = 256;
     int repeats = 51;
     std::string result;
 };
@@ -58,8 +58,8 @@ struct Programs {
     std::vector<schedule::Program> all;
 };
 
-Programs prove(const schedule::Schedule& schedule, int micro_batches) {
-    Programs programs{schedule::grid_shape(ranks, 1, 1, micro_batches), {}};
+Programs prove(const schedule::Schedule& schedule, int microbatches) {
+    Programs programs{schedule::grid_shape(ranks, 1, 1, microbatches), {}};
     for (; programs.shape.slots <= 4; ++programs.shape.slots) {
         programs.all = lower(generate(schedule, programs.shape), programs.shape);
         if (check(programs.all, programs.shape).is_proved()) return programs;
@@ -112,8 +112,8 @@ Timing measure_message(const comm::Session& session, comm::Communicator& control
     const device::Tensor tensor{&number, device::DType::f32, 1, 1, 1};
     const auto send = [&] { group->wait(std::array{group->start_send(tensor, peer)}); };
     const auto receive = [&] { group->wait(std::array{group->start_receive(tensor, peer)}); };
-    return measure(control, size.repeats, 2 * static_cast<std::size_t>(size.micro_batches), [&] {
-        for (int m = 0; m < size.micro_batches; ++m) {
+    return measure(control, size.repeats, 2 * static_cast<std::size_t>(size.microbatches), [&] {
+        for (int m = 0; m < size.microbatches; ++m) {
             session.rank() == 0 ? send() : receive();
             session.rank() == 0 ? receive() : send();
         }
@@ -123,7 +123,7 @@ Timing measure_message(const comm::Session& session, comm::Communicator& control
 Size parse(int argc, char** argv) {
     Size size;
     const std::vector<std::string> words(argv + 1, argv + argc);
-    if (words.size() > 0) size.micro_batches = std::stoi(words[0]);
+    if (words.size() > 0) size.microbatches = std::stoi(words[0]);
     if (words.size() > 1) size.repeats = std::stoi(words[1]);
     if (words.size() > 2) size.result = words[2];
     return size;
@@ -145,12 +145,12 @@ void run(const Size& size, const comm::Session& session, const nlohmann::ordered
     nlohmann::ordered_json result{{"provenance", origin},
                                   {"mpi_library", session.library()},
                                   {"processor", device::processor_name()},
-                                  {"micro_batches", size.micro_batches},
+                                  {"micro_batches", size.microbatches},
                                   {"repeats", size.repeats},
                                   {"message", json_of(message)}};
     if (session.rank() == 0) print("to and fro", "message", message);
     for (const char* const schedule : {"1f1b", "gpipe"}) {
-        const Programs programs = prove(schedule::schedule_named(schedule), size.micro_batches);
+        const Programs programs = prove(schedule::schedule_named(schedule), size.microbatches);
         const Timing timing = measure_schedule(session, *control, programs, size.repeats);
         if (session.rank() == 0) print(schedule, "instruction", timing);
         nlohmann::ordered_json& entry = result["instruction"][schedule] = json_of(timing);

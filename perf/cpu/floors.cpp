@@ -18,7 +18,7 @@ namespace {
 // Numbers in the same kind of memory as the program's: its large pages are faster to reach than small ones.
 class Numbers {
 public:
-    Numbers(std::size_t count, float value) : buffer_(count * sizeof(float), device::Place::memory) {
+    Numbers(std::size_t count, float value) : buffer_(count * sizeof(float), device::MemorySpace::host) {
         std::fill_n(data(), count, value);
     }
     float* data() const { return reinterpret_cast<float*>(buffer_.data()); }

@@ -27,7 +27,7 @@ constexpr schedule::StageCost head{4, 26, 22, 1};
 struct Case {
     std::string name;
     int pipe = 1;
-    int micro_batches = 1;  // of each replica
+    int microbatches = 1;  // of each replica
     std::vector<schedule::StageCost> costs;
     int most_activations = 0;  // of each team; 0: any number
     int data = 1;
@@ -59,7 +59,7 @@ plan::PlanWish wish_of(const Case& of, const std::string& schedule) {
     const layout::Grid grid{.pipe = of.pipe, .data = of.data, .tensor = 1, .chunks = of.chunks};
     plan::PlanWish wish{.layout = grid_layout(grid, std::vector<std::size_t>(stages, 1)),
                         .schedule = schedule,
-                        .micro_batches = of.micro_batches,
+                        .microbatches = of.microbatches,
                         .costs = of.costs};
     const int teams = of.pipe * of.data;
     if (of.most_activations > 0)
@@ -91,7 +91,7 @@ double limit_of(const Case& of) {
         for (std::size_t stage = static_cast<std::size_t>(team); stage < of.costs.size();
              stage += static_cast<std::size_t>(of.pipe)) {
             const schedule::StageCost& cost = of.costs[stage];
-            time += of.micro_batches * (cost.forward + cost.backward_input + cost.backward_weight);
+            time += of.microbatches * (cost.forward + cost.backward_input + cost.backward_weight);
         }
         limit = std::max(limit, time);
     }

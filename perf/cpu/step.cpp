@@ -74,10 +74,10 @@ public:
           memory_(
               stage::predict(model, device::DType::f32, {.segments = batch_.segments, .rows = shape.rows()})),
           stream_{.backend = device::CpuStream{.threads = shape.threads}},
-          stage_(model, device::DType::f32, device::Place::memory, memory_),
+          stage_(model, device::DType::f32, device::MemorySpace::host, memory_),
           shards_(optim::whole_parameters(stage_.parameters())),
-          optimizer_({}, stage_.parameters(), shards_, device::DType::f32, device::Place::memory),
-          norm_scratch_("norm", (shards_.size() + 8) * bytes_of(device::DType::f64), device::Place::memory),
+          optimizer_({}, stage_.parameters(), shards_, device::DType::f32, device::MemorySpace::host),
+          norm_scratch_("norm", (shards_.size() + 8) * bytes_of(device::DType::f64), device::MemorySpace::host),
           loss_scale_(1 / static_cast<double>(shape.rows())) {
         initialise(stream_, stage_.parameters(), stage_.values(), 1);
     }
@@ -150,7 +150,7 @@ private:
     double product_rate_ = 0;
 };
 
-std::string text_of(const std::array<std::size_t, 3>& product) {
+std::string to_string(const std::array<std::size_t, 3>& product) {
     if (product[0] == 0) return "";
     return cat(product[0], " x ", product[1], " x ", product[2]);
 }
@@ -189,7 +189,7 @@ std::vector<Line> beside_floors(const Measured& measured, std::size_t vocabulary
     std::vector<Line> lines;
     for (const device::Ledger::Entry& entry : measured.entries) {
         lines.push_back({.kernel = std::string(entry.unit.kernel),
-                         .shape = text_of(entry.unit.product),
+                         .shape = to_string(entry.unit.product),
                          .calls = entry.calls,
                          .seconds = entry.seconds,
                          .floor = floors.of(entry)});

@@ -15,7 +15,7 @@ public:
         : rows_(one.samples * one.length),
           own_(one.heads * one.head_size),
           shared_(one.groups * one.head_size),
-          memory_("attention", bytes(one), device::Place::gpu) {
+          memory_("attention", bytes(one), device::MemorySpace::gpu) {
         for (std::size_t s = 0; s < one.samples; ++s)
             segments_.push_back(
                 {.begin = s * one.length, .length = one.length, .sample = static_cast<std::int64_t>(s)});
@@ -61,7 +61,7 @@ private:
         log_sum_ = memory.tensor(device::DType::f32, rows_, one.heads);
     }
     std::size_t bytes(const AttentionCase& one) {
-        device::Arena counted("sizes of operands", 0, device::Place::ghost);
+        device::Arena counted("sizes of operands", 0, device::MemorySpace::ghost);
         take(counted, one);
         return counted.peak();
     }

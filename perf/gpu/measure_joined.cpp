@@ -52,9 +52,9 @@ Json seconds_json(device::Stream& stream, const Rounds& rounds, const std::funct
 }  // namespace
 
 Json measure_joined(device::Stream& stream, const Rounds& rounds, const JoinedCase& of) {
-    device::Arena counted("sizes of operands", 0, device::Place::ghost);
+    device::Arena counted("sizes of operands", 0, device::MemorySpace::ghost);
     const Operands sizes(of, counted);
-    device::Arena memory("operands", counted.peak(), device::Place::gpu);
+    device::Arena memory("operands", counted.peak(), device::MemorySpace::gpu);
     const Operands operands(of, memory);
     std::uint64_t name = 0;
     for (const device::Tensor& tensor :

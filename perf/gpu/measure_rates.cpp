@@ -34,7 +34,7 @@ private:
 };
 
 Json outside_copy_json(device::Stream& stream, const Rounds& rounds, std::size_t bytes, bool is_to_gpu) {
-    const device::Buffer memory(bytes, device::Place::gpu);
+    const device::Buffer memory(bytes, device::MemorySpace::gpu);
     const PinnedBytes pinned(bytes);
     const Timing timing = time_on_gpu(stream, rounds, [&](std::size_t) {
         queue_of(stream).copy(is_to_gpu ? memory.data() : pinned.data(),
@@ -49,10 +49,10 @@ Json copies_json(device::Stream& stream, const RatesWork& work) {
     constexpr double read_and_written = 2;
     Json copies;
     {
-        const device::Buffer from(work.copies.within_bytes, device::Place::gpu);
-        const device::Buffer to(work.copies.within_bytes, device::Place::gpu);
+        const device::Buffer from(work.copies.within_bytes, device::MemorySpace::gpu);
+        const device::Buffer to(work.copies.within_bytes, device::MemorySpace::gpu);
         const device::Tensor numbers{from.data(),      device::DType::f32, 1,
-                                     from.bytes() / 4, from.bytes() / 4,   device::Place::gpu};
+                                     from.bytes() / 4, from.bytes() / 4,   device::MemorySpace::gpu};
         fill_at_random(stream, numbers, 0);
         copies["within_the_gpu"] = copy_json(stream, work.rounds, to, from, read_and_written);
     }
@@ -63,8 +63,8 @@ Json copies_json(device::Stream& stream, const RatesWork& work) {
 
 // Kernels that have next to nothing to do: one behind the other, and each waited for.
 Json starts_json(device::Stream& stream, const Rounds& rounds) {
-    const device::Buffer memory(128, device::Place::gpu);
-    const device::Tensor little{memory.data(), device::DType::f32, 1, 32, 32, device::Place::gpu};
+    const device::Buffer memory(128, device::MemorySpace::gpu);
+    const device::Tensor little{memory.data(), device::DType::f32, 1, 32, 32, device::MemorySpace::gpu};
     const auto start = [&](std::size_t) { launch(stream, kernels::Fill{.output = little, .value = 1}); };
     return {{"one_behind_the_other", json_of(time_on_gpu(stream, rounds, start))},
             {"waited_for", json_of(time_round_trips(stream, rounds, start))}};

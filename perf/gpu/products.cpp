@@ -18,11 +18,11 @@ class OperandSets {
 public:
     OperandSets(device::Stream& stream, std::size_t least_bytes, const Projection& projection, Half half)
         : stream_(stream), projection_(projection), has_gradients_(half == Half::backward_weight) {
-        device::Arena counted("sizes of operands", 0, device::Place::ghost);
+        device::Arena counted("sizes of operands", 0, device::MemorySpace::ghost);
         const std::size_t bytes = make(counted).bytes();
         const std::size_t count = std::max<std::size_t>((least_bytes + bytes - 1) / bytes, 1);
         for (std::size_t set = 1; set < count; ++set) make(counted);
-        memory_ = device::Arena("operands", counted.peak(), device::Place::gpu);
+        memory_ = device::Arena("operands", counted.peak(), device::MemorySpace::gpu);
         for (std::size_t set = 0; set < count; ++set) sets_.push_back(filled(make(memory_), set));
     }
 
@@ -51,7 +51,7 @@ private:
     device::Stream& stream_;
     Projection projection_;
     bool has_gradients_;
-    device::Arena memory_{"operands", 0, device::Place::ghost};
+    device::Arena memory_{"operands", 0, device::MemorySpace::ghost};
     std::vector<Operands> sets_;
 };
 

@@ -78,8 +78,8 @@ Json pipeline(const Records& records, const std::string& program, double schedul
 
 double schedule_bubble(const Json& shape) {
     const double stages = shape.at("stages");
-    const double micro_batches = shape.at("micro_batches");
-    return (stages - 1) / (micro_batches + stages - 1);
+    const double microbatches = shape.at("micro_batches");
+    return (stages - 1) / (microbatches + stages - 1);
 }
 
 Json describe_machine(const Records& records) {
@@ -117,7 +117,7 @@ Json judge(const Records& records) {
 }
 
 double middle_of(const Json& figure) { return figure.at("median"); }
-const char* text_of(bool is_met) { return is_met ? "met" : "NOT met"; }
+const char* describe_verdict(bool is_met) { return is_met ? "met" : "NOT met"; }
 
 void print(const Json& result) {
     std::printf("two processes at once: %.3f of what one multiplies alone (least %.2f)\n",
@@ -127,12 +127,12 @@ void print(const Json& result) {
             "weak scaling  %-8s 1 rank %.3f s, 2 ranks %.3f s: efficiency %.3f after calibration (least "
             "%.2f: %s)\n",
             program.c_str(), middle_of(w["one_rank_s"]), middle_of(w["two_ranks_s"]),
-            middle_of(w["efficiency"]), least_efficiency, text_of(w["is_met"]));
+            middle_of(w["efficiency"]), least_efficiency, describe_verdict(w["is_met"]));
     }
     for (const auto& [program, p] : result["pipeline"].items()) {
         std::printf("pipeline      %-8s step %.3f s, imbalance %.3f: bubble %.3f (limit %.3f: %s)\n",
                     program.c_str(), middle_of(p["step_s"]), middle_of(p["imbalance"]), middle_of(p["bubble"]),
-                    middle_of(p["limit"]), text_of(p["is_met"]));
+                    middle_of(p["limit"]), describe_verdict(p["is_met"]));
     }
     std::printf("%s%s\n", result["verdict"].get<std::string>().c_str(),
                 result.contains("reason") ? cat(": ", result["reason"].get<std::string>()).c_str() : "");

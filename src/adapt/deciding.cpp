@@ -141,7 +141,7 @@ std::optional<Choice> Deciding::choose(std::size_t step) {
     }
     const plan::Plan& next = transition->to.plan;
     decision->schedule = next.schedule;
-    decision->micro_batches = next.micro_batches();
+    decision->microbatches = next.microbatches();
     offer_help(step, observed, *transition);
     offers_to_take_back_ = is_taken_back;
     return Choice{std::move(*decision), std::move(*transition), is_recorded};

@@ -174,14 +174,14 @@ setup::PlanState decided_state(const setup::Job& job, const plan::Plan& before, 
     const config::RunConfig& config = job.config;
     const setup::PlanRequest request{
         .schedule = decision.schedule.value_or(config.schedule.schedule),
-        .microbatches = static_cast<std::size_t>(decision.micro_batches.value_or(before.micro_batches()))};
+        .microbatches = static_cast<std::size_t>(decision.microbatches.value_or(before.microbatches()))};
     setup::check_schedule_name(request.schedule);
     check_layout(decision.layout, ranks, setup::layer_facts(job.model).size(), "its layout");
     setup::PlanState next{.plan = plan_layout(config, job.model, decision.layout, request)};
     check_change(config, next.plan);
     check_batch_is_enough(config.run.batch, next.plan, request);
-    next.micro_batch_samples = setup::samples_of_micro_batch(config.run.batch, next.plan);
-    next.largest = largest_micro_batches(job, next.micro_batch_samples);
+    next.microbatch_samples = setup::samples_of_microbatch(config.run.batch, next.plan);
+    next.largest = largest_microbatches(job, next.microbatch_samples);
     next.plan = setup::within_memory_limit(std::move(next.plan), {.config = config,
                                                                   .model = job.model,
                                                                   .request = request,
@@ -268,8 +268,7 @@ std::size_t PlanTransition::node_bytes(const setup::Job& job, int node) const {
 }
 
 bool stays_in_place(const plan::Plan& from, const plan::Plan& to) {
-    return from.layout == to.layout && from.schedule == to.schedule &&
-           from.micro_batches() == to.micro_batches();
+    return from.layout == to.layout && from.schedule == to.schedule && from.microbatches() == to.microbatches();
 }
 
 void check_change(const config::RunConfig& config, const plan::Plan& plan) {

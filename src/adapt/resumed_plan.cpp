@@ -146,7 +146,7 @@ void note_origin(plan::Decision decision, const plan::Plan& plan, setup::PlanOri
     decision.to = hash_of(plan);
     if (decision.to == origin.hash) return;
     decision.schedule = plan.schedule;
-    decision.micro_batches = plan.micro_batches();
+    decision.microbatches = plan.microbatches();
     origin.decision = std::move(decision);
 }
 

@@ -19,7 +19,7 @@ namespace {
 std::string shown(const tools::Forecast& forecast, tools::PlanFormat format) {
     switch (format) {
         case tools::PlanFormat::text:
-            return text_of(forecast);
+            return to_string(forecast);
         case tools::PlanFormat::json:
             return json_of(forecast);
         case tools::PlanFormat::csv:
@@ -48,7 +48,7 @@ std::string picture_of(const std::vector<tools::Compared>& schedules) {
 std::string shown(const std::vector<tools::Compared>& schedules, tools::PlanFormat format) {
     switch (format) {
         case tools::PlanFormat::text:
-            return text_of(schedules);
+            return to_string(schedules);
         case tools::PlanFormat::json:
             return json_of(schedules);
         case tools::PlanFormat::csv:

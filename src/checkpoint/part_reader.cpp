@@ -59,7 +59,7 @@ void PartReader::read_sums() {
     bytes_.read(sums.offset, std::as_writable_bytes(std::span(sums_)));
 }
 
-PartReader::Place PartReader::place_of(const StateBox& box) const {
+PartReader::BoxExtent PartReader::extent_of(const StateBox& box) const {
     const CheckpointTensor& facts = state_.tensors[box.tensor];
     const std::string name = name_of(state_, box);
     const archive::hdf5::Array array = archive::hdf5::open_array(file_.get(), path_, name, copy_again);
@@ -91,7 +91,7 @@ void PartReader::add_reads(std::vector<BlockRead>& reads, const StateBox& box, c
                            const UseRows& use) const {
     const layout::Box part = intersection(box.box, wanted);
     if (part.is_empty()) return;
-    const Place place = place_of(box);
+    const BoxExtent place = extent_of(box);
     const std::size_t column_bytes =
         (part.columns.begin - box.box.columns.begin) * bytes_of(state_.tensors[box.tensor].type);
     const layout::Range rows{part.rows.begin - box.box.rows.begin, part.rows.count};  // of the stored box

@@ -35,7 +35,7 @@ public:
     void check(const BlockRead& read, const std::string& sum) const;
 
 private:
-    struct Place {
+    struct BoxExtent {
         std::uint64_t offset = 0;
         std::uint64_t first_sum = 0;
         std::size_t block_rows = 1;
@@ -46,7 +46,7 @@ private:
     std::uint64_t number(const char* name) const;
     std::string text(const char* name) const;
     void read_sums();
-    Place place_of(const StateBox& box) const;
+    BoxExtent extent_of(const StateBox& box) const;
 
     std::filesystem::path path_;
     const CheckpointState& state_;

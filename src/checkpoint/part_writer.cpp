@@ -107,7 +107,7 @@ void PartWriter::write(const Rows& rows) const {
     before(SaveStage::data);
     std::string sums;
     for (std::size_t b = 0; b < layout_.boxes_.size(); ++b) {
-        const PartLayout::Place& place = layout_.places_[b];
+        const PartLayout::Extent& place = layout_.places_[b];
         const std::size_t all_rows = layout_.boxes_[b].box.rows.count;
         for (layout::Range block{0, place.block_rows}; block.begin < all_rows;
              block.begin += place.block_rows) {

@@ -48,7 +48,7 @@ public:
     explicit HostState(const model::ResizingState& state) : own_(state), copies_(state.memory.size()) {
         for (std::size_t m = 0; m < copies_.size(); ++m) {
             device::Tensor& tensor = own_.memory[m];
-            if (tensor.place != device::Place::gpu) continue;
+            if (tensor.place != device::MemorySpace::gpu) continue;
             copies_[m].resize(tensor.bytes());
             tensor = {copies_[m].data(), tensor.dtype, tensor.rows, tensor.columns, tensor.columns};
             copy_rows(state.memory[m], tensor);

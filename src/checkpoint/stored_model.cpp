@@ -32,7 +32,7 @@ struct StoredModel::Storage : ModelFiles {
 
     const TensorEntry& find_checked(const model::ParameterSpec& spec) const;
 
-    const std::string& place_of(const TensorEntry& entry) const {
+    const std::string& file_of(const TensorEntry& entry) const {
         return checkpoint ? place : file_paths[entry.file];
     }
     // Of a checkpoint.
@@ -103,7 +103,7 @@ StoredMatrix matrix_of(const device::Tensor& tensor) {
 // Likewise, wherever `to` is. Called by several threads.
 void put_rows(const StoredRows& rows, archive::StoredType from, const layout::Box& box,
               const device::Tensor& to) {
-    if (to.place != device::Place::gpu) return convert_rows(rows, from, box, matrix_of(to));
+    if (to.place != device::MemorySpace::gpu) return convert_rows(rows, from, box, matrix_of(to));
     const layout::Box& part = rows.box;
     std::vector<std::byte> bytes(part.size() * bytes_of(to.dtype));
     const device::Tensor converted{bytes.data(), to.dtype, part.rows.count, part.columns.count,
@@ -134,7 +134,7 @@ void check_own_tensors(const StoredModel& stored) {
 const TensorEntry& StoredModel::Storage::find_checked(const model::ParameterSpec& spec) const {
     const TensorEntry* entry = find(spec);
     if (entry == nullptr) throw BugError(cat(spec.name, " was asked of ", place, ", which has none"));
-    check_entry(*entry, spec, place_of(*entry));
+    check_entry(*entry, spec, file_of(*entry));
     return *entry;
 }
 
@@ -172,7 +172,7 @@ const std::string& StoredModel::generation() const { return storage_->generation
 
 bool StoredModel::has(const model::ParameterSpec& spec) const {
     const TensorEntry* entry = storage_->find(spec);
-    if (entry != nullptr) check_entry(*entry, spec, storage_->place_of(*entry));
+    if (entry != nullptr) check_entry(*entry, spec, storage_->file_of(*entry));
     return entry != nullptr;
 }
 

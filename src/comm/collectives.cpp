@@ -158,14 +158,14 @@ std::vector<std::string> gather_all(Communicator& group, const std::string& text
     const std::size_t words = std::max<std::size_t>(1, (longest + 3) / 4);
     const auto ranks = static_cast<std::size_t>(group.size());
     std::vector<std::int32_t> letters(words * ranks);
-    const auto text_of = [&](std::size_t rank) {
+    const auto to_string = [&](std::size_t rank) {
         return reinterpret_cast<char*>(letters.data() + rank * words);
     };
-    std::copy(text.begin(), text.end(), text_of(static_cast<std::size_t>(group.rank())));
+    std::copy(text.begin(), text.end(), to_string(static_cast<std::size_t>(group.rank())));
     const device::Tensor all{letters.data(), device::DType::i32, 1, letters.size(), letters.size()};
     gather_pieces(group, pieces_of(group, all), all);
     std::vector<std::string> texts(ranks);
-    for (std::size_t r = 0; r < ranks; ++r) texts[r].assign(text_of(r), static_cast<std::size_t>(lengths[r]));
+    for (std::size_t r = 0; r < ranks; ++r) texts[r].assign(to_string(r), static_cast<std::size_t>(lengths[r]));
     return texts;
 }
 

@@ -32,8 +32,8 @@ auto grouped(const std::vector<GpuAddress>& ranks, KeyOf&& key_of) {
 }
 
 std::optional<std::string> who_shares(const std::vector<GpuAddress>& ranks) {
-    const auto place_of = [](const GpuAddress& rank) { return std::pair(rank.host, rank.bus_id); };
-    for (const auto& [place, sharers] : grouped(ranks, place_of)) {
+    const auto address_of = [](const GpuAddress& rank) { return std::pair(rank.host, rank.bus_id); };
+    for (const auto& [place, sharers] : grouped(ranks, address_of)) {
         if (sharers.size() < 2) continue;
         return cat(text_of_ranks(sharers), " share ", ranks[sharers.front()].name, " ", place.second, " of ",
                    place.first);

@@ -4,12 +4,12 @@
 
 namespace trireme::config {
 
-std::string text_of(const RankSpan& ranks) {
+std::string to_string(const RankSpan& ranks) {
     return ranks.first == ranks.last ? cat(ranks.first) : cat(ranks.first, '-', ranks.last);
 }
 
-std::string text_of(const ProfileFile& file) {
-    return file.ranks ? cat(text_of(*file.ranks), '=', file.path) : file.path;
+std::string to_string(const ProfileFile& file) {
+    return file.ranks ? cat(to_string(*file.ranks), '=', file.path) : file.path;
 }
 
 }  // namespace trireme::config

@@ -183,8 +183,8 @@ std::size_t packed_rows(const std::vector<plan::SampleVisit>& visits, std::span<
 
 }  // namespace
 
-plan::MicroBatch make_micro_batch(std::vector<plan::SampleVisit> visits, std::span<const Sample> samples,
-                                  plan::LengthPolicy policy, std::size_t longest) {
+plan::Microbatch make_microbatch(std::vector<plan::SampleVisit> visits, std::span<const Sample> samples,
+                                 plan::LengthPolicy policy, std::size_t longest) {
     std::size_t padded = 0;
     switch (policy) {
         case plan::LengthPolicy::fixed:
@@ -202,16 +202,16 @@ plan::MicroBatch make_micro_batch(std::vector<plan::SampleVisit> visits, std::sp
 }
 
 Batch build_batch(const Corpus& corpus, std::span<const Sample> samples, const BatchRules& rules,
-                  const plan::MicroBatch& micro_batch) {
-    const bool is_packed = micro_batch.padded_length == 0;
-    const std::size_t rows = is_packed ? packed_rows(micro_batch.samples, samples)
-                                       : micro_batch.samples.size() * micro_batch.padded_length;
+                  const plan::Microbatch& microbatch) {
+    const bool is_packed = microbatch.padded_length == 0;
+    const std::size_t rows = is_packed ? packed_rows(microbatch.samples, samples)
+                                       : microbatch.samples.size() * microbatch.padded_length;
     BatchWriter writer(corpus, rules, rows);
     std::size_t begin = 0;
-    for (const plan::SampleVisit& visit : micro_batch.samples) {
+    for (const plan::SampleVisit& visit : microbatch.samples) {
         const Sample& sample = samples[visit.sample];
         writer.write(begin, sample, number_of(visit, samples));
-        begin += is_packed ? sample.length : micro_batch.padded_length;
+        begin += is_packed ? sample.length : microbatch.padded_length;
     }
     return writer.finish();
 }

@@ -25,13 +25,13 @@ std::byte* map_pages(std::size_t bytes) {
     return static_cast<std::byte*>(pages);
 }
 
-std::byte* take(std::size_t bytes, Place place) {
+std::byte* take(std::size_t bytes, MemorySpace place) {
     switch (place) {
-        case Place::memory:
+        case MemorySpace::host:
             return map_pages(bytes);
-        case Place::gpu:
+        case MemorySpace::gpu:
             return take_gpu_memory(bytes);
-        case Place::ghost:
+        case MemorySpace::ghost:
             return ghost_base;
     }
     throw BugError("unknown place");
@@ -39,7 +39,7 @@ std::byte* take(std::size_t bytes, Place place) {
 
 }  // namespace
 
-Buffer::Buffer(std::size_t bytes, Place place) : bytes_(bytes), place_(place) {
+Buffer::Buffer(std::size_t bytes, MemorySpace place) : bytes_(bytes), place_(place) {
     if (bytes == 0) return;
     data_ = take(bytes, place);
 }
@@ -58,12 +58,12 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 
 Buffer::~Buffer() {
     if (data_ == nullptr) return;
-    if (place_ == Place::memory) munmap(data_, bytes_);
-    if (place_ == Place::gpu) give_back_gpu_memory(data_);
+    if (place_ == MemorySpace::host) munmap(data_, bytes_);
+    if (place_ == MemorySpace::gpu) give_back_gpu_memory(data_);
 }
 
-Arena::Arena(std::string name, std::size_t capacity_bytes, Place place)
-    : name_(std::move(name)), buffer_(place == Place::ghost ? ghost_capacity : capacity_bytes, place) {}
+Arena::Arena(std::string name, std::size_t capacity_bytes, MemorySpace place)
+    : name_(std::move(name)), buffer_(place == MemorySpace::ghost ? ghost_capacity : capacity_bytes, place) {}
 
 Tensor Arena::tensor(DType dtype, std::size_t rows, std::size_t columns) {
     const std::size_t begin = (used_ + cache_line - 1) / cache_line * cache_line;

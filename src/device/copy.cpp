@@ -27,9 +27,9 @@ void copy_in_memory(const ConstTensor& from, const Tensor& to) {
 
 void copy_rows(ConstTensor from, Tensor to, const Patience& patience) {
     require_alike(from, to);
-    if (!from.is_present() || from.place == Place::ghost || to.place == Place::ghost) return;
-    if (from.place == Place::memory && to.place == Place::memory) return copy_in_memory(from, to);
-    wait_for_gpu(from.place == Place::gpu ? from.data : to.data, patience);
+    if (!from.is_present() || from.place == MemorySpace::ghost || to.place == MemorySpace::ghost) return;
+    if (from.place == MemorySpace::host && to.place == MemorySpace::host) return copy_in_memory(from, to);
+    wait_for_gpu(from.place == MemorySpace::gpu ? from.data : to.data, patience);
     const std::size_t element = bytes_of(from.dtype);
     copy_gpu_rows(to.data, to.stride * element, from.data, from.stride * element, from.columns * element,
                   from.rows);

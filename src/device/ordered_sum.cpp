@@ -28,8 +28,8 @@ void sum(Elements<T> own, std::size_t self, Elements<const T> others) {
 }  // namespace
 
 void sum_in_order(Tensor own, std::size_t self, ConstTensor others) {
-    if (!own.is_present() || own.place == Place::ghost) return;
-    if (own.place == Place::gpu) return sum_in_order_on_gpu(own, self, others);
+    if (!own.is_present() || own.place == MemorySpace::ghost) return;
+    if (own.place == MemorySpace::gpu) return sum_in_order_on_gpu(own, self, others);
     if (own.dtype == DType::bf16) return sum(own.as<Bf16>(), self, others.as<Bf16>());
     visit_float(own.dtype, [&]<class T>(T) { sum<T>(own.as<T>(), self, others.as<T>()); });
 }

@@ -9,9 +9,9 @@
 
 namespace trireme::device {
 
-Place Stream::place() const {
-    if (is_ghost()) return Place::ghost;
-    return is_on_gpu() ? Place::gpu : Place::memory;
+MemorySpace Stream::place() const {
+    if (is_ghost()) return MemorySpace::ghost;
+    return is_on_gpu() ? MemorySpace::gpu : MemorySpace::host;
 }
 
 void Stream::settle() {

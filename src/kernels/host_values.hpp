@@ -14,7 +14,7 @@ namespace trireme::kernels {
 class HostValues {
 public:
     HostValues(device::Stream& stream, const device::ConstTensor& values) : values_(values) {
-        if (values.place != device::Place::gpu) return;
+        if (values.place != device::MemorySpace::gpu) return;
         stream.gpu_times->queue().wait();
         copy_.resize(values.bytes());
         const device::Tensor copy{copy_.data(), values.dtype, values.rows, values.columns, values.columns};

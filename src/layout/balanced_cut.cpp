@@ -31,7 +31,7 @@ public:
             is_last ? 0 : rules_.stages[stage].onward.seconds(static_cast<double>(load.row_bytes));
         const double back =
             stage == 0 ? 0 : rules_.stages[stage - 1].onward.seconds(static_cast<double>(rows_before(run)));
-        return load.seconds + load.update_seconds / static_cast<double>(rules_.micro_batches) + onward + back;
+        return load.seconds + load.update_seconds / static_cast<double>(rules_.microbatches) + onward + back;
     }
 
     double update_seconds(std::size_t stage, Range run) const { return load_of(stage, run).update_seconds; }

@@ -100,13 +100,13 @@ double GroupPlan::seconds_of(Range run, const Parts& parts) const {
 double GroupPlan::seconds_of_rank(Range run, const Standing& rank) const {
     const LayerLoad& load = task_.loads.of(run);
     if (!fits(load, rank, task_.rules)) return never;
-    return quotient_up(task_.rules.micro_batches, rank.copies) * load.seconds +
+    return quotient_up(task_.rules.microbatches, rank.copies) * load.seconds +
            load.update_seconds / rank.copies;
 }
 
 double GroupPlan::message_seconds(std::size_t end) const {
     const auto bytes = static_cast<double>(task_.loads.of({end - 1, 1}).row_bytes);
-    return 2 * quotient_up(task_.rules.micro_batches, group_.copies) * task_.levels[level_].link.seconds(bytes);
+    return 2 * quotient_up(task_.rules.microbatches, group_.copies) * task_.levels[level_].link.seconds(bytes);
 }
 
 }  // namespace trireme::layout

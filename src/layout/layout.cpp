@@ -90,7 +90,7 @@ bool takes_even_turns(const Layout& layout) {
     });
 }
 
-std::string text_of(const Layout& layout) {
+std::string to_string(const Layout& layout) {
     std::string text;
     for (std::size_t s = 0; s < layout.stages.size(); ++s) {
         const StageLayout& stage = layout.stages[s];

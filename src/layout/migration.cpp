@@ -6,13 +6,14 @@
 namespace trireme::layout {
 
 std::vector<Migration> within(const std::vector<Migration>& all, const std::vector<int>& team) {
-    const auto place_of = [&](int rank) {
+    const auto index_in_team = [&](int rank) {
         return static_cast<int>(std::ranges::find(team, rank) - team.begin());
     };
     const int size = static_cast<int>(team.size());
     std::vector<Migration> own;
     for (const Migration& each : all) {
-        const Migration migration{.from = place_of(each.from), .to = place_of(each.to), .parts = each.parts};
+        const Migration migration{
+            .from = index_in_team(each.from), .to = index_in_team(each.to), .parts = each.parts};
         if (migration.from < size && migration.to < size) own.push_back(migration);
     }
     return own;

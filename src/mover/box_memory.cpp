@@ -14,7 +14,7 @@ View part_of(const View& matrix, const layout::Box& whole, const layout::Box& pa
 
 }  // namespace
 
-device::Tensor BoxMemory::Place::part(const layout::Box& box) const {
+device::Tensor BoxMemory::HeldBox::part(const layout::Box& box) const {
     const auto& [own, row, column] = placement;
     return part_of(memory.row_range(row, own.rows.count).column_range(column, own.columns.count), own, box);
 }
@@ -28,7 +28,7 @@ void BoxMemory::for_each_part(const std::string& tensor, const layout::Box& box,
     std::size_t covered = 0;
     const auto places = places_.find(tensor);
     if (places != places_.end()) {
-        for (const Place& place : places->second) {
+        for (const HeldBox& place : places->second) {
             const layout::Box part = intersection(place.placement.box, box);
             if (part.is_empty()) continue;
             covered += part.size();

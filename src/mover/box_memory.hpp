@@ -21,7 +21,7 @@ public:
     void copy_from(const BoxMemory& other, const std::string& tensor, const layout::Box& box) const;
 
 private:
-    struct Place {
+    struct HeldBox {
         layout::Placement placement;
         device::Tensor memory;
 
@@ -31,7 +31,7 @@ private:
     template <class Use>
     void for_each_part(const std::string& tensor, const layout::Box& box, Use&& use) const;
 
-    std::unordered_map<std::string, std::vector<Place>> places_;
+    std::unordered_map<std::string, std::vector<HeldBox>> places_;
 };
 
 }  // namespace trireme::mover

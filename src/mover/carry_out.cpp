@@ -37,7 +37,7 @@ struct Journey::State {
           dtype(type),
           group(ranks),
           memory(bytes_in_flight(the_move, type, ranks.rank()),
-                 ranks.is_ghost() ? device::Place::ghost : device::Place::memory) {}
+                 ranks.is_ghost() ? device::MemorySpace::ghost : device::MemorySpace::host) {}
 
     void keep() const;
     void start_round();

@@ -12,13 +12,13 @@ Rounds::Rounds(std::size_t most_elements) : most_(most_elements) {
 }
 
 void Rounds::add(const Transfer& transfer) {
-    Place& source = places_[transfer.source];
-    Place& destination = places_[transfer.destination];
+    RankRound& source = places_[transfer.source];
+    RankRound& destination = places_[transfer.destination];
     const std::size_t size = transfer.box.size();
     std::size_t round = std::max(source.round, destination.round);
     const std::size_t fullest = std::max(source.elements_in(round), destination.elements_in(round));
     if (fullest + size > most_) ++round;
-    for (Place* const place : {&source, &destination}) {
+    for (RankRound* const place : {&source, &destination}) {
         *place = {.round = round, .elements = place->elements_in(round) + size};
     }
     put(transfer, round);

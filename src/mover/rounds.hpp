@@ -21,7 +21,7 @@ public:
     std::vector<MoveRound> take() &&;
 
 private:
-    struct Place {
+    struct RankRound {
         std::size_t round = 0;
         std::size_t elements = 0;  // of the rank in that round
 
@@ -31,7 +31,7 @@ private:
     void put(const Transfer& transfer, std::size_t round);
 
     std::size_t most_;
-    std::map<int, Place> places_;  // of each rank, the last round that it takes part in
+    std::map<int, RankRound> places_;  // of each rank, the last round that it takes part in
     std::vector<std::map<std::pair<int, int>, Shipment>> rounds_;  // by source and destination
 };
 

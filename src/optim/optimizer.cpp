@@ -175,7 +175,7 @@ double sum_of_squares(device::Stream& stream, const model::ParameterTensors& gra
 std::size_t norm_scratch_bytes(std::size_t shards) { return shards * bytes_of(device::DType::f64); }
 
 Optimizer::Optimizer(const OptimizerConfig& config, const std::vector<model::ParameterSpec>& specs,
-                     std::vector<ParameterShard> shards, device::DType values, device::Place place,
+                     std::vector<ParameterShard> shards, device::DType values, device::MemorySpace place,
                      bool has_backup)
     : config_(config), specs_(specs), shards_(std::move(shards)), has_masters_(has_masters(values)) {
     const std::vector<model::ParameterSpec> parts = specs_of(shards_, specs_);

@@ -10,21 +10,21 @@ namespace trireme::pipeline {
 namespace {
 
 // Micro-batches that may be in flight at once have numbers of their own below this one.
-int window_of(const EngineWiring& wiring) { return wiring.shape.micro_batches * wiring.steps_in_flight; }
+int window_of(const EngineWiring& wiring) { return wiring.shape.microbatches * wiring.steps_in_flight; }
 
 // What both sides of a message call it: the stage that made it, and the micro-batch.
 comm::Label label_of(const schedule::Instruction& message, int window) {
     const bool is_from_before = message.op == schedule::Op::receive_forward;
     const bool is_from_behind = message.op == schedule::Op::receive_backward;
     const int maker = message.stage - (is_from_before ? 1 : 0) + (is_from_behind ? 1 : 0);
-    return maker * window + message.micro_batch % window;
+    return maker * window + message.microbatch % window;
 }
 
 // The instruction that sent what `receive` got.
 schedule::Instruction send_of(comm::Label label, const schedule::Instruction& receive, int window) {
     const schedule::Op op =
         receive.op == schedule::Op::receive_forward ? schedule::Op::send_forward : schedule::Op::send_backward;
-    const int window_begin = receive.micro_batch / window * window;
+    const int window_begin = receive.microbatch / window * window;
     return {op, label / window, window_begin + label % window};
 }
 
@@ -41,7 +41,7 @@ std::size_t bytes_of(device::ConstTensor tensor) { return tensor.size() * bytes_
 
 using Tickets = std::vector<comm::Communicator::Ticket>;
 
-struct Message {
+struct PendingMessage {
     schedule::Instruction instruction;
     Tickets tickets;
 };
@@ -62,8 +62,8 @@ struct Engine::State {
     void wait_for_input(const schedule::Instruction& compute);
     void wait_for_room(const schedule::Instruction& compute);
     void wait_for_own_send(const schedule::Instruction& backward);
-    void complete_sends(std::deque<Message>& sends, std::size_t most_left);
-    void wait(const Message& message);
+    void complete_sends(std::deque<PendingMessage>& sends, std::size_t most_left);
+    void wait(const PendingMessage& message);
 
     std::string place() const;
     device::TraceEvent event_of(const schedule::Instruction& instruction, std::size_t bytes = 0,
@@ -78,8 +78,8 @@ struct Engine::State {
     StageWorker* worker = nullptr;
     const schedule::Program* program = nullptr;
     std::size_t position = 0;
-    std::map<std::tuple<schedule::Op, int, int>, Message> receives;  // posted and not yet read
-    std::map<Channel, std::deque<Message>> sends;                    // started and not yet complete
+    std::map<std::tuple<schedule::Op, int, int>, PendingMessage> receives;  // posted and not yet read
+    std::map<Channel, std::deque<PendingMessage>> sends;                    // started and not yet complete
 };
 
 Engine::Engine(const EngineWiring& wiring) : state_(std::make_unique<State>(wiring)) {}
@@ -124,7 +124,7 @@ double Engine::part_done() const {
 // "2RECV_B0, instruction 7 of 20"
 std::string Engine::State::place() const {
     if (position == program->size()) return "the end of its program, where messages are still on their way";
-    return cat(text_of((*program)[position]), ", instruction ", position + 1, " of ", program->size());
+    return cat(to_string((*program)[position]), ", instruction ", position + 1, " of ", program->size());
 }
 
 // As it is shown: the micro-batch counted within its step. What has none belongs to the step that is executed.
@@ -132,13 +132,13 @@ device::TraceEvent Engine::State::event_of(const schedule::Instruction& instruct
                                            const char* before) const {
     schedule::Instruction shown = instruction;
     device::TraceEvent event{.stage = instruction.stage, .bytes = bytes};
-    if (has_micro_batch(instruction.op)) {
-        shown.micro_batch %= wiring.shape.micro_batches;
-        event.step = wiring.trace->step_of_stretch(wiring.shape.step_of(instruction.micro_batch));
-        event.micro_batch = shown.micro_batch;
+    if (has_microbatch(instruction.op)) {
+        shown.microbatch %= wiring.shape.microbatches;
+        event.step = wiring.trace->step_of_stretch(wiring.shape.step_of(instruction.microbatch));
+        event.microbatch = shown.microbatch;
         if (!is_compute(instruction.op)) event.lane = device::TraceLane::messages;
     }
-    event.name = before + text_of(shown);
+    event.name = before + to_string(shown);
     return event;
 }
 
@@ -148,7 +148,7 @@ void Engine::progress() {
 }
 
 void Engine::State::run(const schedule::Instruction& instruction) {
-    const bool is_empty = has_micro_batch(instruction.op) && worker->rows(instruction.micro_batch) == 0;
+    const bool is_empty = has_microbatch(instruction.op) && worker->rows(instruction.microbatch) == 0;
     if (is_empty) return;
     if (is_send(instruction.op)) return send(instruction);
     if (is_receive(instruction.op)) return receive(instruction);
@@ -180,7 +180,7 @@ void Engine::State::run_again_since_update() {
     while (position > 0 && (*program)[position - 1].op != schedule::Op::step) --position;
     for (std::size_t i = position; i < end; ++i) {
         const schedule::Instruction& done = (*program)[i];
-        if (done.op == schedule::Op::forward && worker->rows(done.micro_batch) > 0) worker->undo(done);
+        if (done.op == schedule::Op::forward && worker->rows(done.microbatch) > 0) worker->undo(done);
     }
     for (; position < end; ++position) run((*program)[position]);
 }
@@ -189,8 +189,8 @@ void Engine::State::send(const schedule::Instruction& instruction) {
     const device::ConstTensor result = worker->result_for(instruction);
     const device::TraceSpan span(wiring.trace, [&] { return event_of(instruction, bytes_of(result)); });
     const comm::Label label = label_of(instruction, window_of(wiring));
-    Message message{instruction, {}};
-    for (const Leg& leg : routes.legs(instruction, worker->rows(instruction.micro_batch))) {
+    PendingMessage message{instruction, {}};
+    for (const Leg& leg : routes.legs(instruction, worker->rows(instruction.microbatch))) {
         message.tickets.push_back(
             group_of(instruction.op)
                 .start_send(result.row_range(leg.own_rows.begin, leg.own_rows.count), leg.peer, label));
@@ -202,29 +202,29 @@ void Engine::State::receive(const schedule::Instruction& instruction) {
     const device::Tensor place = worker->place_for(instruction);
     const device::TraceSpan span(wiring.trace, [&] { return event_of(instruction, bytes_of(place)); });
     const comm::Label label = label_of(instruction, window_of(wiring));
-    Message message{instruction, {}};
-    for (const Leg& leg : routes.legs(instruction, worker->rows(instruction.micro_batch))) {
+    PendingMessage message{instruction, {}};
+    for (const Leg& leg : routes.legs(instruction, worker->rows(instruction.microbatch))) {
         message.tickets.push_back(
             group_of(instruction.op)
                 .start_receive(place.row_range(leg.own_rows.begin, leg.own_rows.count), leg.peer, label));
     }
-    receives[{instruction.op, instruction.stage, instruction.micro_batch}] = std::move(message);
+    receives[{instruction.op, instruction.stage, instruction.microbatch}] = std::move(message);
 }
 
 // What it reads, if that comes by message.
 void Engine::State::wait_for_input(const schedule::Instruction& compute) {
     const schedule::Op op =
         compute.op == schedule::Op::forward ? schedule::Op::receive_forward : schedule::Op::receive_backward;
-    const auto posted = receives.find({op, compute.stage, compute.micro_batch});
+    const auto posted = receives.find({op, compute.stage, compute.microbatch});
     if (posted == receives.end()) return;
-    const Message message = std::move(posted->second);
+    const PendingMessage message = std::move(posted->second);
     receives.erase(posted);
     wait(message);
 }
 
 // A result needs one of its channel's buffers, which the messages before it give back.
 void Engine::State::wait_for_room(const schedule::Instruction& compute) {
-    const schedule::Instruction message{message_op(compute.op), compute.stage, compute.micro_batch};
+    const schedule::Instruction message{message_op(compute.op), compute.stage, compute.microbatch};
     const bool is_end =
         compute.op == schedule::Op::forward ? routes.is_last(compute.stage) : routes.is_first(compute.stage);
     if (is_end || !routes.leaves_team(message)) return;
@@ -235,15 +235,15 @@ void Engine::State::wait_for_room(const schedule::Instruction& compute) {
 // The backward pass gives back the memory of what the forward pass has sent; its gradient is here, so that the
 // message is at its end.
 void Engine::State::wait_for_own_send(const schedule::Instruction& backward) {
-    const schedule::Instruction message{schedule::Op::send_forward, backward.stage, backward.micro_batch};
+    const schedule::Instruction message{schedule::Op::send_forward, backward.stage, backward.microbatch};
     if (routes.is_last(backward.stage) || !routes.leaves_team(message)) return;
-    std::deque<Message>& queue = sends[{routes.other_team(message), false}];
+    std::deque<PendingMessage>& queue = sends[{routes.other_team(message), false}];
     for (std::size_t i = 0; i < queue.size(); ++i) {
         if (queue[i].instruction == message) return complete_sends(queue, queue.size() - i - 1);
     }
 }
 
-void Engine::State::complete_sends(std::deque<Message>& queue, std::size_t most_left) {
+void Engine::State::complete_sends(std::deque<PendingMessage>& queue, std::size_t most_left) {
     while (queue.size() > most_left) {
         wait(queue.front());
         worker->sent(queue.front().instruction);
@@ -251,14 +251,14 @@ void Engine::State::complete_sends(std::deque<Message>& queue, std::size_t most_
     }
 }
 
-void Engine::State::wait(const Message& message) {
+void Engine::State::wait(const PendingMessage& message) {
     const device::TraceSpan span(wiring.trace, [&] { return event_of(message.instruction, 0, "wait for "); });
     try {
         group_of(message.instruction.op).wait(message.tickets);
     } catch (const comm::MessageMismatch& mismatch) {
         const schedule::Instruction arrived = send_of(mismatch.arrived, message.instruction, window_of(wiring));
-        throw BugError(cat("rank ", wiring.rank, " posted ", text_of(message.instruction), " and got what ",
-                           text_of(arrived), " sent: ", mismatch.what()));
+        throw BugError(cat("rank ", wiring.rank, " posted ", to_string(message.instruction), " and got what ",
+                           to_string(arrived), " sent: ", mismatch.what()));
     } catch (const ResourceError& refusal) {  // a stall, or what MPI says
         throw ResourceError(cat("at ", place(), ": ", refusal.what()));
     }

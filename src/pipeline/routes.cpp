@@ -15,7 +15,7 @@ Routes::Routes(const EngineWiring& wiring) : wiring_(wiring), team_(team_of_rank
 int Routes::other_team(const schedule::Instruction& message) const {
     const bool is_to_next =
         message.op == schedule::Op::send_forward || message.op == schedule::Op::receive_backward;
-    return wiring_.shape.executor_of(message.stage + (is_to_next ? 1 : -1), message.micro_batch);
+    return wiring_.shape.executor_of(message.stage + (is_to_next ? 1 : -1), message.microbatch);
 }
 
 int Routes::place_in_group(int rank) const {

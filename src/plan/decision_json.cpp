@@ -83,8 +83,8 @@ std::optional<Decision> decision_of(const std::string& text, const std::string& 
                       .terms = terms_of(line, node)};
     take_seconds(node, decision);
     if (node.has("microbatches")) {
-        decision.micro_batches = static_cast<int>(node.at("microbatches").whole_number());
-        if (*decision.micro_batches == 0) node.at("microbatches").refuse("at least 1");
+        decision.microbatches = static_cast<int>(node.at("microbatches").whole_number());
+        if (*decision.microbatches == 0) node.at("microbatches").refuse("at least 1");
     }
     if (node.has("schedule")) decision.schedule = node.at("schedule").text();
     if (node.has("left_out")) decision.left_out = parts_of(node.at("left_out"));
@@ -139,7 +139,7 @@ std::string json_of(const Decision& decision) {
     if (!decision.from.empty()) line["from"] = decision.from;
     if (!decision.to.empty()) line["to"] = decision.to;
     line["layout"] = json_value_of(decision.layout);
-    if (decision.micro_batches) line["microbatches"] = *decision.micro_batches;
+    if (decision.microbatches) line["microbatches"] = *decision.microbatches;
     if (decision.schedule) line["schedule"] = *decision.schedule;
     if (!decision.left_out.empty()) line["left_out"] = decision.left_out;
     if (!decision.migrations.empty()) line["migrations"] = json_value_of(decision.migrations);

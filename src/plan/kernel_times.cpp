@@ -28,7 +28,7 @@ double BestRates::seconds(const KernelCall& call, double clock) const {
 
 // A product is its shape. Attention is many products: their number grows with the bytes, their size with the
 // flops of each.
-std::vector<double> KernelTimes::place_of(const KernelCall& call) {
+std::vector<double> KernelTimes::coordinates_of(const KernelCall& call) {
     std::vector<double> place;
     if (call.product[0] > 0) {
         for (const std::size_t extent : call.product) place.push_back(std::log(static_cast<double>(extent)));
@@ -40,7 +40,7 @@ std::vector<double> KernelTimes::place_of(const KernelCall& call) {
 
 KernelTimes::KernelTimes(const std::vector<KernelProfile>& measured) : best_(best_of(measured)) {
     for (const KernelProfile& each : measured) {
-        kernels_[each.kernel].push_back({.place = place_of(each.call),
+        kernels_[each.kernel].push_back({.place = coordinates_of(each.call),
                                          .bytes = each.call.bytes,
                                          .seconds = each.seconds,
                                          .log_reached = std::log(best_.seconds(each.call) / each.seconds)});
@@ -72,7 +72,7 @@ double KernelTimes::seconds(std::string_view kernel, const KernelCall& call, dou
     const auto found = kernels_.find(kernel);
     double seconds = at_best;
     if (found != kernels_.end()) {
-        const std::vector<double> place = place_of(call);
+        const std::vector<double> place = coordinates_of(call);
         const Knots& knots = found->second;
         const bool has_places = !place.empty() && knots.front().place.size() == place.size();
         seconds =

@@ -27,9 +27,9 @@ bool fit(const std::vector<schedule::Program>& programs, const schedule::Pipelin
         for (const schedule::Instruction& instruction : programs[team]) {
             if (!is_compute(instruction.op)) continue;
             const bool is_known = instruction.stage >= 0 && instruction.stage < shape.stages() &&
-                                  instruction.micro_batch >= 0 && instruction.micro_batch < shape.micro_batches;
+                                  instruction.microbatch >= 0 && instruction.microbatch < shape.microbatches;
             if (!is_known) continue;
-            const int executor = shape.executor_of(instruction.stage, instruction.micro_batch);
+            const int executor = shape.executor_of(instruction.stage, instruction.microbatch);
             if (executor != static_cast<int>(team)) return false;
         }
     }
@@ -61,14 +61,14 @@ void require_near_steps(const schedule::Phases& programs, const schedule::Pipeli
     for (const std::vector<schedule::Program>* part : {&programs.prologue, &programs.body}) {
         for (const schedule::Program& program : *part) {
             for (const schedule::Instruction& instruction : program) {
-                const int ahead = instruction.micro_batch / shape.micro_batches;
+                const int ahead = instruction.microbatch / shape.microbatches;
                 if (ahead <= most_steps && instruction.age <= most_steps) continue;
-                throw ConfigError(cat(text_of(instruction), " of ", place,
+                throw ConfigError(cat(to_string(instruction), " of ", place,
                                       ahead > most_steps
                                           ? cat(" is of ", ahead, " steps later")
                                           : cat(" uses weights of ", instruction.age, " updates ago"),
-                                      ", where a step has ", shape.micro_batches,
-                                      shape.micro_batches == 1 ? " micro-batch" : " micro-batches",
+                                      ", where a step has ", shape.microbatches,
+                                      shape.microbatches == 1 ? " micro-batch" : " micro-batches",
                                       "; programs may go ", most_steps, " steps ahead or back"));
             }
         }
@@ -78,22 +78,22 @@ void require_near_steps(const schedule::Phases& programs, const schedule::Pipeli
 // Finds the cells of passes in the line of a team. Cells count from 1.
 class Cells {
 public:
-    Cells(const schedule::Program& program, int micro_batches) : program_(program) {
+    Cells(const schedule::Program& program, int microbatches) : program_(program) {
         for (std::size_t i = 0; i < program.size(); ++i) {
             const schedule::Instruction& each = program[i];
             if (is_compute(each.op))
-                cells_.try_emplace({each.op, each.stage, each.micro_batch % micro_batches}, i + 1);
+                cells_.try_emplace({each.op, each.stage, each.microbatch % microbatches}, i + 1);
         }
     }
 
     // Empty if the line has all the work of a micro-batch, and in an order that can be.
-    std::string fault(int stage, int micro_batch) const {
+    std::string fault(int stage, int microbatch) const {
         const auto of = [&](schedule::Op op) {
-            const auto found = cells_.find({op, stage, micro_batch});
+            const auto found = cells_.find({op, stage, microbatch});
             return found == cells_.end() ? 0 : found->second;
         };
         const auto name = [&](schedule::Op op) {
-            return text_of(schedule::Instruction{op, stage, micro_batch});
+            return to_string(schedule::Instruction{op, stage, microbatch});
         };
         const auto lacks = [&](schedule::Op op) {
             return cat("has no ", name(op), " among its ", counted(program_.size(), "cell"), "; add it");
@@ -108,8 +108,8 @@ public:
             return lacks(schedule::Op::backward_weight);
         const schedule::Instruction& first = program_[backward - 1];
         const schedule::Instruction& second = program_[forward - 1];
-        if (backward > forward || first.micro_batch != second.micro_batch) return {};
-        return cat("has ", text_of(first), " in cell ", backward, ", before ", text_of(second), " in cell ",
+        if (backward > forward || first.microbatch != second.microbatch) return {};
+        return cat("has ", to_string(first), " in cell ", backward, ", before ", to_string(second), " in cell ",
                    forward, "; put the forward pass first");
     }
 
@@ -122,11 +122,11 @@ private:
 void require_all_work(const std::vector<schedule::Program>& of_teams, const schedule::PipelineShape& shape,
                       const std::string& place) {
     std::vector<Cells> cells;
-    for (const schedule::Program& program : of_teams) cells.emplace_back(program, shape.micro_batches);
+    for (const schedule::Program& program : of_teams) cells.emplace_back(program, shape.microbatches);
     for (int stage = 0; stage < shape.stages(); ++stage) {
-        for (int micro_batch = 0; micro_batch < shape.micro_batches; ++micro_batch) {
-            const int team = shape.executor_of(stage, micro_batch);
-            const std::string fault = cells[static_cast<std::size_t>(team)].fault(stage, micro_batch);
+        for (int microbatch = 0; microbatch < shape.microbatches; ++microbatch) {
+            const int team = shape.executor_of(stage, microbatch);
+            const std::string fault = cells[static_cast<std::size_t>(team)].fault(stage, microbatch);
             if (!fault.empty()) throw ConfigError(cat(place, ": the line of team ", team, " ", fault));
         }
     }
@@ -173,8 +173,9 @@ bool validates(const schedule::Phases& programs, const std::string& place) {
         }
     }
     if (validation == nullptr || other_step == nullptr) return validation != nullptr;
-    throw ConfigError(cat(place, " has ", text_of(*validation), ", but no VALIDATE", other_step->stage,
-                          " after ", text_of(*other_step), " in the same line; validate all updates, or none"));
+    throw ConfigError(cat(place, " has ", to_string(*validation), ", but no VALIDATE", other_step->stage,
+                          " after ", to_string(*other_step),
+                          " in the same line; validate all updates, or none"));
 }
 
 schedule::Phases forward_part(const schedule::Phases& phases, const schedule::PipelineShape& shape) {

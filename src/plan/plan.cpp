@@ -15,24 +15,24 @@
 namespace trireme::plan {
 namespace {
 
-constexpr int few_slots = 4;                 // up to here slots are tried one by one
-constexpr int most_micro_batches = 1 << 16;  // of a step: far beyond any use, and programs still fit in memory
+constexpr int few_slots = 4;                // up to here slots are tried one by one
+constexpr int most_microbatches = 1 << 16;  // of a step: far beyond any use, and programs still fit in memory
 
 // Of a grid or a V: as many as every stage has.
 int rows_of(const layout::Layout& layout) { return static_cast<int>(layout.stages.front().replicas.size()); }
 
 schedule::PipelineShape shape_of_rows(const PlanWish& wish, const std::vector<layout::Team>& teams,
-                                      int micro_batches_each) {
+                                      int microbatches_each) {
     const int rows = rows_of(wish.layout);
     const int pipe = static_cast<int>(teams.size()) / rows;
     const int chunks = static_cast<int>(wish.layout.stages.size()) / pipe;
-    return is_grid(wish.layout) ? schedule::grid_shape(pipe, rows, chunks, micro_batches_each)
-                                : schedule::v_shape(pipe, rows, micro_batches_each);
+    return is_grid(wish.layout) ? schedule::grid_shape(pipe, rows, chunks, microbatches_each)
+                                : schedule::v_shape(pipe, rows, microbatches_each);
 }
 
 schedule::PipelineShape uneven_shape_of(const PlanWish& wish, const std::vector<layout::Team>& teams) {
     schedule::PipelineShape shape{.teams = static_cast<int>(teams.size()),
-                                  .micro_batches = wish.micro_batches,
+                                  .microbatches = wish.microbatches,
                                   .holders = {},
                                   .executor = {}};
     for (std::size_t s = 0; s < wish.layout.stages.size(); ++s) {
@@ -44,8 +44,7 @@ schedule::PipelineShape uneven_shape_of(const PlanWish& wish, const std::vector<
             turns.push_back(static_cast<double>(replica.turns));
         }
         std::vector<int>& executor = shape.executor.emplace_back();
-        for (const std::size_t replica :
-             layout::take_turns(turns, static_cast<std::size_t>(wish.micro_batches)))
+        for (const std::size_t replica : layout::take_turns(turns, static_cast<std::size_t>(wish.microbatches)))
             executor.push_back(holders[replica]);
     }
     return shape;
@@ -69,13 +68,13 @@ std::optional<ProvedPrograms> tried(const schedule::Phases& compute, schedule::P
     if (!fault.empty()) return std::nullopt;
     schedule::Phases phases = lower_phases(compute, shape);
     schedule::PipelineShape many = shape;
-    many.steps = enough_steps(phases, shape.micro_batches);
+    many.steps = enough_steps(phases, shape.microbatches);
     schedule::Verdict verdict = check(unrolled(phases, shape, many.steps), many);
     if (!verdict.is_proved()) {
         fault = verdict.fault->what;
         return std::nullopt;
     }
-    const int ahead = look_ahead(phases, shape.micro_batches);
+    const int ahead = look_ahead(phases, shape.microbatches);
     return ProvedPrograms{.shape = std::move(shape),
                           .prologue = std::move(phases.prologue),
                           .programs = std::move(phases.body),
@@ -86,7 +85,7 @@ std::optional<ProvedPrograms> tried(const schedule::Phases& compute, schedule::P
 // Of enough steps.
 double duration(const ProvedPrograms& proved, const std::vector<schedule::StageCost>& costs) {
     schedule::PipelineShape many = proved.shape;
-    many.steps = enough_steps(proved.phases(), many.micro_batches);
+    many.steps = enough_steps(proved.phases(), many.microbatches);
     return predict(unrolled(proved.phases(), proved.shape, many.steps), many, costs).makespan;
 }
 
@@ -101,9 +100,9 @@ int most_stages_of_a_team(const schedule::PipelineShape& shape) {
 // All messages that a channel has in a step; where work is in flight over its end, those of a step and of a
 // full pipeline.
 int enough_slots(const schedule::Phases& compute, const schedule::PipelineShape& shape) {
-    const bool is_in_flight = keeps_work_in_flight(compute, shape.micro_batches);
-    if (!is_in_flight) return shape.micro_batches * shape.stages();
-    return shape.micro_batches * most_stages_of_a_team(shape) + shape.stages();
+    const bool is_in_flight = keeps_work_in_flight(compute, shape.microbatches);
+    if (!is_in_flight) return shape.microbatches * shape.stages();
+    return shape.microbatches * most_stages_of_a_team(shape) + shape.stages();
 }
 
 int next_slots(int slots) { return slots < few_slots ? slots + 1 : 2 * slots; }
@@ -143,8 +142,8 @@ void refuse_scattered_updates(const schedule::Phases& phases, const std::string&
             const auto behind = std::find_if_not(first, program.end(), is_step);
             const auto apart = std::find_if(behind, program.end(), is_step);
             if (apart == program.end()) continue;
-            throw ConfigError(cat(place, " has ", text_of(*behind), " between ", text_of(*first), " and ",
-                                  text_of(*apart), "; let the updates of a step stand together"));
+            throw ConfigError(cat(place, " has ", to_string(*behind), " between ", to_string(*first), " and ",
+                                  to_string(*apart), "; let the updates of a step stand together"));
         }
     }
 }
@@ -156,7 +155,7 @@ void add_own(const PlanWish& wish, schedule::PipelineShape shape, Plan& plan) {
     const std::vector<schedule::StageCost> costs = equal_costs(shape);
     std::string fault;
     const bool runs_together = tried(own, shape, enough_slots(own, shape), fault).has_value();
-    shape.updates_alone = !runs_together && !shape.validates && look_ahead(own, shape.micro_batches) > 0;
+    shape.updates_alone = !runs_together && !shape.validates && look_ahead(own, shape.microbatches) > 0;
     plan.training = proved(own, shape, costs, wish.schedule);
     const schedule::Phases forwards = forward_part(plan.training.phases(), shape);
     plan.evaluation = proved(forwards, forward_only(shape), costs, wish.schedule);
@@ -245,14 +244,14 @@ std::vector<Recompute> recompute_of_stages(const PlanWish& wish) {
 }  // namespace
 
 schedule::Program ProvedPrograms::long_program(int team) const {
-    return unrolled_of(team, phases(), shape, enough_steps(phases(), shape.micro_batches));
+    return unrolled_of(team, phases(), shape, enough_steps(phases(), shape.microbatches));
 }
 
 std::string obstacle_to_shape(const PlanWish& wish, const std::vector<layout::Team>& teams) {
-    const int count = wish.micro_batches;
+    const int count = wish.microbatches;
     const bool has_rows = is_grid(wish.layout) || is_v(wish.layout);
     const int rows = has_rows ? rows_of(wish.layout) : 1;
-    const int max_count = std::max(1, most_micro_batches / (wish.is_each ? rows : 1));
+    const int max_count = std::max(1, most_microbatches / (wish.is_each ? rows : 1));
     if (count < 1 || count > max_count)
         return cat("--microbatches ", count, " cannot be used; it must be from 1 to ", max_count);
     if (!has_rows || !has_chunks(wish.layout, teams)) return {};
@@ -269,9 +268,9 @@ schedule::PipelineShape shape_of(const PlanWish& wish, const std::vector<layout:
         throw ConfigError(obstacle);
     const bool has_rows = is_grid(wish.layout) || is_v(wish.layout);
     const int rows = has_rows ? rows_of(wish.layout) : 1;
-    const bool divides = wish.is_each || wish.micro_batches % rows == 0;
+    const bool divides = wish.is_each || wish.microbatches % rows == 0;
     if (!has_rows || !divides || !takes_even_turns(wish.layout)) return uneven_shape_of(wish, teams);
-    return shape_of_rows(wish, teams, wish.is_each ? wish.micro_batches : wish.micro_batches / rows);
+    return shape_of_rows(wish, teams, wish.is_each ? wish.microbatches : wish.microbatches / rows);
 }
 
 Plan plan_without_programs(const PlanWish& wish) {

@@ -11,7 +11,7 @@ constexpr std::size_t hash_digits = 16;
 
 Json texts_of(const std::vector<schedule::Program>& programs) {
     Json texts = Json::array();
-    for (const schedule::Program& program : programs) texts.push_back(text_of(program));
+    for (const schedule::Program& program : programs) texts.push_back(to_string(program));
     return texts;
 }
 
@@ -35,7 +35,7 @@ std::string json_of(const Plan& plan) {
                {"cuts_rows", plan.cuts_rows},
                {"shards_optimizer", plan.shards_optimizer},
                {"schedule", plan.schedule},
-               {"micro_batches", plan.micro_batches()},
+               {"micro_batches", plan.microbatches()},
                {"training", json_value_of(plan.training)},
                {"evaluation", json_value_of(plan.evaluation)}};
     if (!plan.left_out.empty()) value["left_out"] = plan.left_out;

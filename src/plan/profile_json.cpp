@@ -132,7 +132,7 @@ std::vector<layout::LinkLevel> links_of(const JsonNode& node) {
     return levels;
 }
 
-void read_micro_batch(const JsonNode& node, Profile& profile) {
+void read_microbatch(const JsonNode& node, Profile& profile) {
     const std::array<std::string, 2> needed{"samples", "tokens"};
     node.require_keys(needed);
     profile.samples = node.at("samples").whole_number();
@@ -178,7 +178,7 @@ Profile profile_from_json(std::string_view text, const std::string& place) {
                     .repeats = whole.at("repeats").whole_number(),
                     .model = whole.at("model").text(),
                     .dtype = whole.at("dtype").text()};
-    read_micro_batch(whole.at("micro_batch"), profile);
+    read_microbatch(whole.at("micro_batch"), profile);
     const std::vector<JsonNode> layers = whole.at("layers").items();
     for (const JsonNode& layer : layers) profile.layers.push_back(layer_of(layer, layers.size()));
     if (whole.has("kernels")) {

@@ -6,7 +6,7 @@
 namespace trireme::policy {
 namespace {
 
-struct Place {
+struct ReplicaIndex {
     std::size_t stage = 0;
     std::size_t replica = 0;
 };
@@ -22,14 +22,14 @@ public:
     }
 
     std::size_t slow_ranks() const { return slow_.size(); }
-    std::size_t slow_ranks_at(Place place) const {
+    std::size_t slow_ranks_at(ReplicaIndex place) const {
         return static_cast<std::size_t>(
             std::ranges::count_if(ranks_at(place), [&](int r) { return is_slow(r); }));
     }
 
     // The slow ones to these places, one after the other.
-    Places filled(const std::vector<Place>& order) {
-        for (const Place& place : order) {
+    Places filled(const std::vector<ReplicaIndex>& order) {
+        for (const ReplicaIndex& place : order) {
             if (!slow_.empty()) fill(place);
         }
         return std::move(places_);
@@ -38,13 +38,13 @@ public:
 private:
     double slowness_of(int rank) const { return slowness_[static_cast<std::size_t>(rank)]; }
     bool is_slow(int rank) const { return slowness_of(rank) > 1; }
-    const std::vector<int>& ranks_at(Place place) const { return places_[place.stage][place.replica]; }
+    const std::vector<int>& ranks_at(ReplicaIndex place) const { return places_[place.stage][place.replica]; }
     void take_note(const std::vector<int>& ranks) {
         std::ranges::copy_if(ranks, std::back_inserter(slow_), [&](int rank) { return is_slow(rank); });
     }
 
     // Those that are slow already stay.
-    void fill(Place place) {
+    void fill(ReplicaIndex place) {
         std::vector<int> healthy;
         for (const int rank : ranks_at(place)) {
             if (is_slow(rank)) {
@@ -87,14 +87,14 @@ bool are_of_one_size(const Places& places) {
 }
 
 // All places, group by group: those groups first that have most slow ranks.
-std::vector<Place> ordered(const Gathering& gathering, std::vector<std::vector<Place>> groups) {
-    const auto slow_ranks_of = [&](const std::vector<Place>& group) {
+std::vector<ReplicaIndex> ordered(const Gathering& gathering, std::vector<std::vector<ReplicaIndex>> groups) {
+    const auto slow_ranks_of = [&](const std::vector<ReplicaIndex>& group) {
         std::size_t sum = 0;
-        for (const Place& place : group) sum += gathering.slow_ranks_at(place);
+        for (const ReplicaIndex& place : group) sum += gathering.slow_ranks_at(place);
         return sum;
     };
     std::ranges::stable_sort(groups, std::ranges::greater{}, slow_ranks_of);
-    std::vector<Place> order;
+    std::vector<ReplicaIndex> order;
     for (const auto& group : groups) order.insert(order.end(), group.begin(), group.end());
     return order;
 }
@@ -104,8 +104,8 @@ std::vector<Place> ordered(const Gathering& gathering, std::vector<std::vector<P
 std::vector<Places> gathered(const Places& places, const std::vector<double>& slowness,
                              const std::vector<int>& nodes) {
     if (nodes.empty() || !has_one_stage_each(places) || !are_of_one_size(places)) return {};
-    std::vector<std::vector<Place>> stages(places.size());
-    std::vector<std::vector<Place>> rows(places.front().size());
+    std::vector<std::vector<ReplicaIndex>> stages(places.size());
+    std::vector<std::vector<ReplicaIndex>> rows(places.front().size());
     for (std::size_t s = 0; s < places.size(); ++s) {
         for (std::size_t r = 0; r < rows.size(); ++r) {
             stages[s].push_back({s, r});
@@ -116,7 +116,7 @@ std::vector<Places> gathered(const Places& places, const std::vector<double>& sl
     for (const auto& groups : {stages, rows}) {
         Gathering gathering(places, slowness, nodes);
         if (gathering.slow_ranks() < 2) continue;
-        const std::vector<Place> order = ordered(gathering, groups);
+        const std::vector<ReplicaIndex> order = ordered(gathering, groups);
         Places other = gathering.filled(order);
         if (other != places) all.push_back(std::move(other));
     }

@@ -26,17 +26,17 @@ std::vector<double> turns_of(const layout::StageLayout& stage) {
 }
 
 // Of a stage's micro-batches, how many each replica executes.
-Counts counts_of(const layout::StageLayout& stage, std::size_t micro_batches) {
+Counts counts_of(const layout::StageLayout& stage, std::size_t microbatches) {
     Counts counts(stage.replicas.size());
-    for (const std::size_t replica : layout::take_turns(turns_of(stage), micro_batches)) ++counts[replica];
+    for (const std::size_t replica : layout::take_turns(turns_of(stage), microbatches)) ++counts[replica];
     return counts;
 }
 
 // With which the last replica is done as early as can be.
-Counts best_counts(const std::vector<double>& seconds, std::size_t micro_batches) {
+Counts best_counts(const std::vector<double>& seconds, std::size_t microbatches) {
     std::vector<double> speeds;
     for (const double each : seconds) speeds.push_back(each > 0 ? 1 / each : 1);
-    return layout::count_turns(speeds, micro_batches);
+    return layout::count_turns(speeds, microbatches);
 }
 
 double last_done(const std::vector<double>& seconds, const Counts& counts) {
@@ -53,9 +53,9 @@ public:
         : layout_(layout), paces_(paces), work_(work), limits_(limits) {}
 
     Counts counts(std::size_t stage, const std::vector<double>& seconds) const {
-        const bool are_enough = limits_.micro_batches >= seconds.size();
-        return limits_.may_take_turns && are_enough ? best_counts(seconds, limits_.micro_batches)
-                                                    : counts_of(layout_.stages[stage], limits_.micro_batches);
+        const bool are_enough = limits_.microbatches >= seconds.size();
+        return limits_.may_take_turns && are_enough ? best_counts(seconds, limits_.microbatches)
+                                                    : counts_of(layout_.stages[stage], limits_.microbatches);
     }
 
     // Of all micro-batches.
@@ -164,7 +164,7 @@ void spread(layout::Layout& layout, const StagePaces& paces, const RunWork& work
     if (limits.may_cut) cut(layout, spreading, work.layers());
     for (std::size_t s = 0; s < layout.stages.size(); ++s) {
         layout::StageLayout& stage = layout.stages[s];
-        if (!limits.may_take_turns || limits.micro_batches < stage.replicas.size()) continue;
+        if (!limits.may_take_turns || limits.microbatches < stage.replicas.size()) continue;
         give_turns(stage, spreading.counts(s, seconds_of_replicas(paces[s], work.of(stage.layers))));
     }
 }

@@ -19,7 +19,7 @@ bool has_one_stage_each(const Places& places);
 using StagePaces = std::vector<std::vector<TeamPace>>;
 
 struct SpreadLimits {
-    std::size_t micro_batches = 1;  // of a step
+    std::size_t microbatches = 1;  // of a step
     bool may_cut = false;
     bool may_take_turns = false;
     std::vector<std::size_t> in_flight = {};  // micro-batches that each stage keeps at once; 1 if not said

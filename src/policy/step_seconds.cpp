@@ -19,7 +19,7 @@ struct Programs {
 // they are known: likes are compared.
 std::optional<Programs> programs_for(const layout::Layout& layout, const plan::Plan& current) {
     const schedule::PipelineShape& now = current.training.shape;
-    const plan::PlanWish wish{.layout = layout, .micro_batches = now.micro_batches, .is_each = false};
+    const plan::PlanWish wish{.layout = layout, .microbatches = now.microbatches, .is_each = false};
     if (!obstacle_to_shape(wish, teams_of(layout)).empty()) return std::nullopt;
     schedule::PipelineShape shape = shape_of(wish, teams_of(layout));
     const bool is_as_now = shape.executor == now.executor && shape.holders == now.holders;
@@ -31,7 +31,7 @@ std::optional<Programs> programs_for(const layout::Layout& layout, const plan::P
     if (schedule == nullptr) return std::nullopt;  // programs of a file are made for one layout
     shape = with_updates_of(*schedule, std::move(shape));
     shape.ties_ends = now.ties_ends;
-    shape.slots = shape.micro_batches * shape.stages() + shape.stages();
+    shape.slots = shape.microbatches * shape.stages() + shape.stages();
     if (!obstacle_to_phases(*schedule, shape).empty()) return std::nullopt;
     const schedule::Phases compute = generate_phases(*schedule, shape);
     if (!obstacle_to_lowering(compute, shape).empty()) return std::nullopt;

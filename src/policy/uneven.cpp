@@ -118,7 +118,7 @@ private:
             }
         }
         spread(layout, paces_of(layout), work_,
-               {.micro_batches = micro_batches(),
+               {.microbatches = microbatches(),
                 .may_cut = may_cut,
                 .may_take_turns = may_take_turns,
                 .in_flight = in_flight(),
@@ -126,7 +126,7 @@ private:
         return layout;
     }
 
-    std::size_t micro_batches() const { return static_cast<std::size_t>(current_.micro_batches()); }
+    std::size_t microbatches() const { return static_cast<std::size_t>(current_.microbatches()); }
 
     // As stages keep them now, at most.
     std::vector<std::size_t> in_flight() const {

@@ -11,11 +11,11 @@ device::ConstTensor view_of(const std::vector<T>& values, std::size_t rows = 1) 
 
 }  // namespace
 
-stage::BatchShape shape_of(const plan::MicroBatch& micro_batch, const std::vector<data::Sample>& samples) {
+stage::BatchShape shape_of(const plan::Microbatch& microbatch, const std::vector<data::Sample>& samples) {
     stage::BatchShape shape;
-    for (const plan::SampleVisit& visit : micro_batch.samples) {
-        const bool is_packed = micro_batch.padded_length == 0;
-        const std::size_t length = is_packed ? samples[visit.sample].length : micro_batch.padded_length;
+    for (const plan::SampleVisit& visit : microbatch.samples) {
+        const bool is_packed = microbatch.padded_length == 0;
+        const std::size_t length = is_packed ? samples[visit.sample].length : microbatch.padded_length;
         shape.segments.push_back({.begin = shape.rows, .length = length});
         shape.rows += length;
     }
@@ -48,7 +48,7 @@ BatchView::BatchView(const data::Batch& batch, device::ByteSender* sender) {
 }
 
 BatchView::BatchView(const model::ModelConfig& model, stage::BatchShape shape) : shape_(std::move(shape)) {
-    device::Arena inputs("input", 0, device::Place::ghost);
+    device::Arena inputs("input", 0, device::MemorySpace::ghost);
     view_ = ghost_batch(model, shape_, inputs);
 }
 

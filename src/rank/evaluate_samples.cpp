@@ -40,10 +40,10 @@ std::string chosen_text(const setup::Job& job, const data::Sample& sample, std::
     return job.tokenizer->decode(tokens);
 }
 
-void score_answers(const setup::Job& job, const plan::MicroBatch& micro_batch, const model::LossState& outcome,
+void score_answers(const setup::Job& job, const plan::Microbatch& microbatch, const model::LossState& outcome,
                    Sums& sums) {
-    for (std::size_t s = 0; s < micro_batch.samples.size(); ++s) {
-        const data::Sample& sample = job.samples.validation[micro_batch.samples[s].sample];
+    for (std::size_t s = 0; s < microbatch.samples.size(); ++s) {
+        const data::Sample& sample = job.samples.validation[microbatch.samples[s].sample];
         const std::string text = chosen_text(job, sample, outcome.choices[2 * s], outcome.choices[2 * s + 1]);
         const AnswerScore score = score_answer(text, job.corpus->question(sample.row).answers);
         sums.exact += score.exact;
@@ -51,11 +51,11 @@ void score_answers(const setup::Job& job, const plan::MicroBatch& micro_batch, c
     }
 }
 
-void add(const setup::Job& job, const plan::MicroBatch& micro_batch, const data::Batch& batch,
+void add(const setup::Job& job, const plan::Microbatch& microbatch, const data::Batch& batch,
          const model::LossState& outcome, Sums& sums) {
     sums.loss += outcome.loss;
     sums.targets += static_cast<double>(batch.target_count);
-    if (job.model.task == Task::span) return score_answers(job, micro_batch, outcome, sums);
+    if (job.model.task == Task::span) return score_answers(job, microbatch, outcome, sums);
     for (std::size_t i = 0; i < outcome.choices.size(); ++i) {
         const auto row = static_cast<std::size_t>(batch.predicted[i]);
         sums.right += outcome.choices[i] == batch.targets[row] ? 1 : 0;
@@ -68,16 +68,16 @@ void evaluate_round(RankModel& model, device::Stream& stream, const setup::Job& 
                     Sums& sums) {
     const plan::ProvedPrograms& programs = current.plan.evaluation;
     const std::vector<data::Sample>& samples = job.samples.validation;
-    std::vector<data::Batch> batches(static_cast<std::size_t>(programs.shape.micro_batches));
-    std::vector<plan::MicroBatch> micro_batches(batches.size());
+    std::vector<data::Batch> batches(static_cast<std::size_t>(programs.shape.microbatches));
+    std::vector<plan::Microbatch> microbatches(batches.size());
     for (std::size_t m = 0; m < cut.size(); ++m) {
         if (!model.needs(programs.shape, static_cast<int>(m))) continue;
-        micro_batches[m] = make_micro_batch(cut[m], samples, job.config.schedule.length, job.samples.longest);
-        batches[m] = build_batch(*job.corpus, samples, job.validation_rules, micro_batches[m]);
+        microbatches[m] = make_microbatch(cut[m], samples, job.config.schedule.length, job.samples.longest);
+        batches[m] = build_batch(*job.corpus, samples, job.validation_rules, microbatches[m]);
     }
     for (const auto& [m, outcome] : model.execute(stream, programs, batches).outcomes) {
         const auto number = static_cast<std::size_t>(m);
-        add(job, micro_batches[number], batches[number], outcome, sums);
+        add(job, microbatches[number], batches[number], outcome, sums);
     }
 }
 
@@ -92,9 +92,9 @@ std::vector<plan::SampleVisit> every_sample(std::size_t count) {
 records::Evaluation evaluate_samples(RankModel& model, device::Stream& stream, const setup::Job& job,
                                      const setup::PlanState& current, comm::Communicator& control) {
     const std::size_t samples = job.samples.validation.size();
-    const std::size_t parts = (samples + current.micro_batch_samples - 1) / current.micro_batch_samples;
+    const std::size_t parts = (samples + current.microbatch_samples - 1) / current.microbatch_samples;
     const auto cut = cut_evenly(every_sample(samples), parts);
-    const auto most = static_cast<std::size_t>(current.plan.evaluation.shape.micro_batches);
+    const auto most = static_cast<std::size_t>(current.plan.evaluation.shape.microbatches);
     Progress progress("evaluation", "micro-batches", static_cast<double>(parts),
                       job.config.run.quiet || control.rank() != 0);
     Sums own;

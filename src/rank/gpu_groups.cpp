@@ -27,7 +27,7 @@ void add_pairs(const std::vector<int>& from, const std::vector<int>& to, const s
 void add_pairs(const schedule::PipelineShape& shape, const std::vector<layout::Team>& teams,
                const std::vector<int>& pipe, std::set<comm::RankPair>& pairs) {
     for (int stage = 1; stage < shape.stages(); ++stage) {
-        for (int m = 0; m < shape.micro_batches; ++m) {
+        for (int m = 0; m < shape.microbatches; ++m) {
             const int from = shape.executor_of(stage - 1, m);
             const int to = shape.executor_of(stage, m);
             const std::vector<int>& senders = teams[static_cast<std::size_t>(from)].ranks;

@@ -13,7 +13,7 @@ namespace {
 
 // Seconds of one message of `count` numbers from one rank to the other, by the best of some round trips.
 double message_seconds(comm::Communicator& group, int peer, std::size_t count) {
-    device::Buffer buffer(count * sizeof(float), device::Place::memory);
+    device::Buffer buffer(count * sizeof(float), device::MemorySpace::host);
     const device::Tensor numbers{buffer.data(), device::DType::f32, 1, count, count};
     double best = std::numeric_limits<double>::infinity();
     for (int repeat = 0; repeat < 5; ++repeat) {

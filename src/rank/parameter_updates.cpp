@@ -42,7 +42,7 @@ ParameterUpdates::ParameterUpdates(const setup::Job& job, const setup::PlanState
                        setup::updated_shards({job, current}, exchanges_.front(), held.specs()), job.dtype,
                        job.place, current.plan.training.shape.validates);
     scratch_.emplace("norm",
-                     job.place == device::Place::ghost ? 0 : optim::norm_scratch_bytes(own_shards.size()),
+                     job.place == device::MemorySpace::ghost ? 0 : optim::norm_scratch_bytes(own_shards.size()),
                      job.place);
     model_.stages().sum_with(&exchanges_);
 }

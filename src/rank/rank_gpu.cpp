@@ -17,14 +17,14 @@ namespace {
 
 using GpuPlace = std::pair<int, std::string>;
 
-GpuPlace place_of(const GpusOfRanks& gpus, std::size_t rank) { return {gpus.nodes[rank], gpus.bus_ids[rank]}; }
+GpuPlace gpu_of(const GpusOfRanks& gpus, std::size_t rank) { return {gpus.nodes[rank], gpus.bus_ids[rank]}; }
 
 std::vector<int> sharers_of(const GpusOfRanks& gpus) {
     std::map<GpuPlace, int> counts;
-    for (std::size_t rank = 0; rank < gpus.bus_ids.size(); ++rank) counts[place_of(gpus, rank)] += 1;
+    for (std::size_t rank = 0; rank < gpus.bus_ids.size(); ++rank) counts[gpu_of(gpus, rank)] += 1;
     std::vector<int> sharers;
     for (std::size_t rank = 0; rank < gpus.bus_ids.size(); ++rank)
-        sharers.push_back(counts.at(place_of(gpus, rank)));
+        sharers.push_back(counts.at(gpu_of(gpus, rank)));
     return sharers;
 }
 
@@ -57,7 +57,7 @@ device::GpuReading RankGpu::state() const { return samples_ ? samples_->state() 
 bool RankGpu::is_first() const {
     const auto own = static_cast<std::size_t>(gpus_.rank);
     for (std::size_t rank = 0; rank < own; ++rank)
-        if (place_of(gpus_, rank) == place_of(gpus_, own)) return false;
+        if (gpu_of(gpus_, rank) == gpu_of(gpus_, own)) return false;
     return true;
 }
 
@@ -98,7 +98,7 @@ void RankGpu::give_back_node() const noexcept {
 std::shared_ptr<RankGpu> gpu_of_run(const setup::Job& job, const comm::Session& session,
                                     comm::Communicator& control, device::StopSignals* signals) {
     const int mhz = job.config.run.gpu_clock;
-    if (job.place != device::Place::gpu) {
+    if (job.place != device::MemorySpace::gpu) {
         if (mhz == 0) return nullptr;
         throw ConfigError(
             cat("--gpu-clock ", mhz,

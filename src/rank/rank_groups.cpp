@@ -104,7 +104,7 @@ std::vector<std::vector<int>> pipes_of(const plan::Plan& plan) {
     const schedule::PipelineShape& shape = plan.training.shape;
     Connections connections(plan.teams.size());
     for (int stage = 0; stage + 1 < shape.stages(); ++stage) {
-        for (int m = 0; m < shape.micro_batches; ++m) {
+        for (int m = 0; m < shape.microbatches; ++m) {
             connections.connect(shape.executor_of(stage, m), shape.executor_of(stage + 1, m));
         }
     }

@@ -144,11 +144,11 @@ std::optional<model::ResizingState> RankModel::resizing_state() const {
 
 optim::LeftOuts RankModel::left_out() const { return resizer_ ? resizer_->left_out() : optim::LeftOuts{}; }
 
-bool RankModel::needs(const schedule::PipelineShape& shape, int micro_batch) const {
+bool RankModel::needs(const schedule::PipelineShape& shape, int microbatch) const {
     if (is_idle()) return false;
     const int team = current_.plan.team_of(rank_);
     for (int stage = 0; stage < shape.stages(); ++stage) {
-        if (shape.executor_of(stage, micro_batch) == team) return true;
+        if (shape.executor_of(stage, microbatch) == team) return true;
     }
     return false;
 }
@@ -171,15 +171,15 @@ void RankModel::begin(device::Stream& stream, const plan::ProvedPrograms& progra
 
 // Once and for all: a GPU would stand still in the middle of a step while memory is taken.
 void RankModel::make_room(device::Stream& stream) {
-    if (job_.place == device::Place::ghost) return;
+    if (job_.place == device::MemorySpace::ghost) return;
     stages_->reserve(in_flight_.flights, in_flight_.row_buffers);
     sender_to(stream);
 }
 
-void RankModel::add_step(const std::deque<BatchView>& micro_batches, double loss_scale) {
+void RankModel::add_step(const std::deque<BatchView>& microbatches, double loss_scale) {
     if (is_idle()) return;
     stage::StepWork work{.batches = {}, .loss_scale = loss_scale};
-    for (const BatchView& view : micro_batches) work.batches.push_back(&view.tokens());
+    for (const BatchView& view : microbatches) work.batches.push_back(&view.tokens());
     stages_->add_step(std::move(work));
 }
 
@@ -193,11 +193,11 @@ RoundResult RankModel::execute_step(int step) {
     const int team = current_.plan.team_of(rank_);
     const schedule::PipelineShape& shape = programs_->shape;
     const schedule::Program& body = programs_->programs[static_cast<std::size_t>(team)];
-    engine().go_on(shifted(body, step * shape.micro_batches), *stages_);
+    engine().go_on(shifted(body, step * shape.microbatches), *stages_);
     RoundResult result;
-    for (int m = 0; m < shape.micro_batches; ++m) {
+    for (int m = 0; m < shape.microbatches; ++m) {
         if (speaks_for_team() && shape.executor_of(0, m) == team) {
-            result.padded_tokens += stages_->rows(step * shape.micro_batches + m);
+            result.padded_tokens += stages_->rows(step * shape.microbatches + m);
         }
     }
     std::map<int, model::LossState> outcomes = stages_->take_outcomes(step);
@@ -231,7 +231,7 @@ device::ByteSender* RankModel::sender_to(device::Stream& stream) {
 double RankModel::own_loss(int step) const {
     double sum = 0;
     if (!speaks_for_team()) return sum;
-    for (const auto& [micro_batch, outcome] : stages_->outcomes(step)) sum += outcome.loss;
+    for (const auto& [microbatch, outcome] : stages_->outcomes(step)) sum += outcome.loss;
     return sum;
 }
 

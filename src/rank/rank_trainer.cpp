@@ -28,14 +28,14 @@ namespace {
 
 double sum_of_losses(const std::map<int, model::LossState>& outcomes) {
     double sum = 0;
-    for (const auto& [micro_batch, outcome] : outcomes) sum += outcome.loss;
+    for (const auto& [microbatch, outcome] : outcomes) sum += outcome.loss;
     return sum;
 }
 
 // Ghosts predict every row.
 std::size_t targets_of(const setup::Job& job, const std::vector<plan::SampleVisit>& visits,
                        std::size_t tokens) {
-    if (job.place == device::Place::ghost) return tokens;
+    if (job.place == device::MemorySpace::ghost) return tokens;
     return count_targets(*job.corpus, job.samples.train, job.train_rules, visits);
 }
 
@@ -151,18 +151,18 @@ std::unique_ptr<RankTrainer::StepInFlight> RankTrainer::prepared(std::size_t ste
 // Of those micro-batches that pass this rank; the others stay empty.
 void RankTrainer::add_batches(StepInFlight& step, const std::vector<plan::SampleVisit>& visits) {
     const schedule::PipelineShape& shape = current_.plan.training.shape;
-    const auto cut = cut_evenly(visits, static_cast<std::size_t>(shape.micro_batches));
+    const auto cut = cut_evenly(visits, static_cast<std::size_t>(shape.microbatches));
     step.batches.resize(is_of_ghosts() ? 0 : cut.size());
     for (std::size_t m = 0; m < cut.size(); ++m) {
         const std::vector<data::Sample>& samples = job_.samples.train;
-        plan::MicroBatch micro_batch;
+        plan::Microbatch microbatch;
         const bool is_needed = model_.needs(shape, static_cast<int>(m));
         if (is_needed)
-            micro_batch = make_micro_batch(cut[m], samples, job_.config.schedule.length, job_.samples.longest);
+            microbatch = make_microbatch(cut[m], samples, job_.config.schedule.length, job_.samples.longest);
         if (is_of_ghosts()) {
-            step.views.emplace_back(job_.model, shape_of(micro_batch, samples));
+            step.views.emplace_back(job_.model, shape_of(microbatch, samples));
         } else {
-            if (is_needed) step.batches[m] = build_batch(*job_.corpus, samples, job_.train_rules, micro_batch);
+            if (is_needed) step.batches[m] = build_batch(*job_.corpus, samples, job_.train_rules, microbatch);
             step.views.emplace_back(step.batches[m], model_.sender_to(stream_));
         }
     }
@@ -202,7 +202,7 @@ void RankTrainer::report(const RoundResult& result, double begin) {
     if (!is_of_ghosts())
         own[records::RecordFields::peak_bytes] = static_cast<double>(setup::peak_bytes(job_.place));
     own[records::RecordFields::joules] = energy_.take();
-    if (job_.place == device::Place::gpu) say_state_of(job_.gpu.get(), own);
+    if (job_.place == device::MemorySpace::gpu) say_state_of(job_.gpu.get(), own);
     own[records::RecordFields::stop] = static_cast<double>(wish_to_stop());
     own[records::RecordFields::seconds] = device::now_seconds() - begin;
     records_.post(own);

@@ -26,9 +26,9 @@ Case case_of_corpus(config::RunConfig config) {
     const setup::Job& job = setup.job;
     const std::vector<data::Sample>& samples = job.samples.train;
     const data::Sampler sampler(samples.size(), config.run.seed);
-    const plan::MicroBatch micro_batch = make_micro_batch(sampler.visits(0, config.run.batch), samples,
-                                                          config.schedule.length, job.samples.longest);
-    return {.model = job.model, .batch = build_batch(*job.corpus, samples, job.train_rules, micro_batch)};
+    const plan::Microbatch microbatch = make_microbatch(sampler.visits(0, config.run.batch), samples,
+                                                        config.schedule.length, job.samples.longest);
+    return {.model = job.model, .batch = build_batch(*job.corpus, samples, job.train_rules, microbatch)};
 }
 
 Case made_up_case(const config::RunConfig& config) {

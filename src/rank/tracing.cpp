@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr int writer = 0;     // the rank
 constexpr int readings = 16;  // of a clock, of which the quickest counts
 
-std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string dump_json(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 device::Tensor number_at(double& number) { return {&number, device::DType::f64, 1, 1, 1}; }
 
@@ -86,12 +86,12 @@ std::string receive_text(comm::Communicator& control, int peer) {
 }
 
 std::string name_event(const char* what, int rank, int lane, const Json& arguments) {
-    return text_of({{"name", what}, {"ph", "M"}, {"pid", rank}, {"tid", lane}, {"args", arguments}});
+    return dump_json({{"name", what}, {"ph", "M"}, {"pid", rank}, {"tid", lane}, {"args", arguments}});
 }
 
 // The instruction that an event is: "2F0", not "wait for 2RECV_F0", and not "STEP2", which has no micro-batch.
 std::optional<schedule::Instruction> instruction_of(const device::TraceEvent& event) {
-    if (event.micro_batch < 0 || event.name.find(' ') != std::string::npos) return std::nullopt;
+    if (event.microbatch < 0 || event.name.find(' ') != std::string::npos) return std::nullopt;
     return schedule::parse_instruction(event.name, "a traced event");
 }
 
@@ -125,7 +125,7 @@ std::string json_of(const device::TraceEvent& event, int rank, const ClockLine& 
     constexpr double micro = 1e6;
     std::string arguments = fmt::format("\"step\":{}", event.step);
     if (event.stage >= 0) arguments += fmt::format(",\"stage\":{}", event.stage);
-    if (event.micro_batch >= 0) arguments += fmt::format(",\"microbatch\":{}", event.micro_batch);
+    if (event.microbatch >= 0) arguments += fmt::format(",\"microbatch\":{}", event.microbatch);
     if (event.bytes > 0) arguments += fmt::format(",\"bytes\":{}", event.bytes);
     return fmt::format(
         "{{\"name\":\"{}\",\"cat\":\"{}\",\"ph\":\"X\",\"ts\":{:.3f},\"dur\":{:.3f},\"pid\":{},\"tid\":{},"
@@ -143,7 +143,7 @@ std::string json_of(const device::TraceMemory& memory, int rank, const ClockLine
 // A message between stages, by its lower stage.
 struct Crossing {
     std::size_t step = 0;
-    int micro_batch = 0, lower_stage = 0;
+    int microbatch = 0, lower_stage = 0;
     bool is_forward = true;
 
     friend auto operator<=>(const Crossing&, const Crossing&) = default;
@@ -153,7 +153,7 @@ struct Crossing {
 // corpus.
 std::optional<Crossing> crossing_of(const device::TraceEvent& event, const schedule::Instruction& instruction) {
     const auto at = [&](int lower_stage, bool is_forward) {
-        return Crossing{event.step, event.micro_batch, lower_stage, is_forward};
+        return Crossing{event.step, event.microbatch, lower_stage, is_forward};
     };
     switch (instruction.op) {
         case schedule::Op::send_forward:
@@ -197,7 +197,7 @@ std::string arrows_of(const std::vector<device::TraceEvent>& events, int rank, i
             "\"pid\":{},\"tid\":{}}}",
             crossing->is_forward ? "activations" : "gradients", begins ? "s" : "f",
             begins ? "" : "\"bp\":\"e\",", crossing->is_forward ? "f" : "b", crossing->step,
-            crossing->micro_batch, crossing->lower_stage, place, 1e6 * line(at), rank,
+            crossing->microbatch, crossing->lower_stage, place, 1e6 * line(at), rank,
             static_cast<int>(event.lane));
     }
     return text;
@@ -211,7 +211,7 @@ Json json_of(const plan::Plan& plan, std::size_t step) {
     Json json{{"step", step},
               {"plan", hash_of(plan)},
               {"schedule", plan.schedule},
-              {"microbatches", shape.micro_batches},
+              {"microbatches", shape.microbatches},
               {"teams", teams}};
     if (!plan.training.ends_with_step()) return json;
     json["programs"] = csv_of(plan.training.programs);
@@ -224,7 +224,7 @@ Json json_of(const plan::Plan& plan, std::size_t step) {
 
 // A decision changes nothing else.
 bool are_alike(const plan::Plan& a, const plan::Plan& b) {
-    return a.layout == b.layout && a.schedule == b.schedule && a.micro_batches() == b.micro_batches();
+    return a.layout == b.layout && a.schedule == b.schedule && a.microbatches() == b.microbatches();
 }
 
 fs::path path_in(const fs::path& folder, std::size_t first_step) {
@@ -294,7 +294,7 @@ void Tracing::made_with(const plan::Plan& plan) {
     if (control_.rank() != writer) return;
     if (plan_ && are_alike(*plan_, plan)) return;
     plan_ = plan;
-    plans_.push_back(text_of(json_of(plan, trace_.step())));
+    plans_.push_back(dump_json(json_of(plan, trace_.step())));
 }
 
 std::string Tracing::head() const {

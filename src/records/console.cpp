@@ -197,7 +197,7 @@ void Console::introduce(const Manifest& manifest, const plan::Plan& plan, const 
     const char* const note =
         job_.config.run.is_batch_raised ? " (--batch is not set: one for each micro-batch)" : "";
     out_ << fmt::format("step      {}{}, {}, {} on {}, {} a rank\n", counted(job_.config.run.batch, "sample"),
-                        note, counted(static_cast<std::size_t>(plan.micro_batches()), "micro-batch"),
+                        note, counted(static_cast<std::size_t>(plan.microbatches()), "micro-batch"),
                         name_of(job_.dtype), manifest.device,
                         counted(static_cast<std::size_t>(manifest.threads), "thread"));
     if (!manifest.gpu_messages.empty()) out_ << "messages  " << manifest.gpu_messages << '\n';

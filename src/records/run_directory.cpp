@@ -43,7 +43,7 @@ double figure(std::size_t count) { return static_cast<double>(count); }
 Figure positive(std::size_t count) { return count > 0 ? Figure(figure(count)) : std::nullopt; }
 
 // Paths may hold bytes that are no UTF-8.
-std::string text_of(const Json& json, int indent = -1) {
+std::string dump_json(const Json& json, int indent = -1) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -247,14 +247,14 @@ void RunDirectory::write_manifest(const Manifest& manifest) {
     peak_is_ = manifest.peak.is;
     tokens_of_image_ = manifest.tokens_of_image;
     plan_ = manifest.plan;
-    write_file("manifest.json", text_of(to_json(manifest), 2));
+    write_file("manifest.json", dump_json(to_json(manifest), 2));
 }
 
 void RunDirectory::add_step(std::size_t step, const StepOutcome& outcome, const setup::ModelFlops& flops,
                             double peak_flops) {
     StepLine line = describe_step(step, outcome, flops, peak_flops);
     line.plan = plan_;
-    add_line(steps_, "steps.jsonl", text_of(to_json(line)));
+    add_line(steps_, "steps.jsonl", dump_json(to_json(line)));
 }
 
 void RunDirectory::add_decision(const plan::Decision& decision) {
@@ -279,14 +279,14 @@ void RunDirectory::add_evaluation(std::size_t step, const Evaluation& evaluation
                               .accuracy = evaluation.accuracy,
                               .exact_match = evaluation.exact_match,
                               .f1 = evaluation.f1};
-    add_line(steps_, "steps.jsonl", text_of(to_json(line)));
+    add_line(steps_, "steps.jsonl", dump_json(to_json(line)));
 }
 
 void RunDirectory::write_summary(const Figures& figures) {
-    write_file("summary.json", text_of(to_json(summarise(figures, peak_is_, tokens_of_image_)), 2));
+    write_file("summary.json", dump_json(to_json(summarise(figures, peak_is_, tokens_of_image_)), 2));
 }
 
-void RunDirectory::write_stopped(const EarlyEnd& end) { write_file("stopped", text_of(to_json(end))); }
+void RunDirectory::write_stopped(const EarlyEnd& end) { write_file("stopped", dump_json(to_json(end))); }
 
 void RunDirectory::write_file(const char* name, const std::string& text) const {
     const fs::path path = path_ / name;

@@ -60,8 +60,8 @@ std::vector<int> non_finite_ranks(const comm::Gathered& all) {
 
 }  // namespace
 
-std::size_t fields_of_record(device::Place place) {
-    return place == device::Place::gpu ? RecordFields::count_on_gpus : RecordFields::count;
+std::size_t fields_of_record(device::MemorySpace place) {
+    return place == device::MemorySpace::gpu ? RecordFields::count_on_gpus : RecordFields::count;
 }
 
 void add_records(const comm::Gathered& all, StepOutcome& outcome) {

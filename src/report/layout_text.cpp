@@ -41,7 +41,7 @@ std::string stages_text(const layout::Layout& layout) {
     std::size_t replicas = 0;
     for (const layout::StageLayout& stage : layout.stages) replicas += stage.replicas.size();
     if (replicas > most_replicas) return grid_text(layout);
-    return text_of(layout);
+    return to_string(layout);
 }
 
 }  // namespace trireme::report

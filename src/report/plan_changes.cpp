@@ -62,20 +62,20 @@ std::string moved(const plan::Decision& decision) {
 struct Before {
     const layout::Layout* layout = nullptr;
     Words schedule;
-    std::optional<int> micro_batches;
+    std::optional<int> microbatches;
 };
 
 Before before(const RunRecords& records, std::size_t number) {
     if (number > 0) {
         const plan::Decision& last = records.decisions[number - 1];
-        return {&last.layout, last.schedule, last.micro_batches};
+        return {&last.layout, last.schedule, last.microbatches};
     }
     const bool is_known = records.layout && !records.manifest->plan.empty() &&
                           records.manifest->plan == records.decisions.front().from;
     if (!is_known) return {};
     const records::Manifest& manifest = *records.manifest;
-    Before plan{.layout = &*records.layout, .schedule = manifest.schedule, .micro_batches = {}};
-    if (manifest.microbatches > 0) plan.micro_batches = static_cast<int>(manifest.microbatches);
+    Before plan{.layout = &*records.layout, .schedule = manifest.schedule, .microbatches = {}};
+    if (manifest.microbatches > 0) plan.microbatches = static_cast<int>(manifest.microbatches);
     return plan;
 }
 
@@ -91,8 +91,8 @@ std::string change(const plan::Decision& decision, const Before& before) {
         add_layout("after", decision.layout);
     }
     if (decision.schedule && decision.schedule != before.schedule) add("schedule " + *decision.schedule);
-    if (decision.micro_batches && decision.micro_batches != before.micro_batches)
-        add(counted(static_cast<std::size_t>(*decision.micro_batches), "micro-batch"));
+    if (decision.microbatches && decision.microbatches != before.microbatches)
+        add(counted(static_cast<std::size_t>(*decision.microbatches), "micro-batch"));
     for (const std::string& words : sharing_words(decision)) add(words);
     return html.empty() ? element("div", "every rank computes all of its products again") : html;
 }

@@ -207,8 +207,8 @@ private:
     }
 
     std::string label_of(const schedule::Instruction& instruction) const {
-        if (!has_micro_batch(instruction.op)) return "";
-        return names_stage_ ? text_of(instruction) : std::to_string(instruction.micro_batch);
+        if (!has_microbatch(instruction.op)) return "";
+        return names_stage_ ? to_string(instruction) : std::to_string(instruction.microbatch);
     }
 
     std::string cell(const schedule::Span& span, double top) const {
@@ -219,7 +219,7 @@ private:
         std::string svg = fmt::format(
             "<rect class=\"cell {}\" x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>{}: {} to "
             "{}</title></rect>\n",
-            kind.colour, left, top, width, row_height, text_of(span.instruction), significant(span.begin),
+            kind.colour, left, top, width, row_height, to_string(span.instruction), significant(span.begin),
             significant(span.end));
         const std::string label = label_of(span.instruction);
         if (label.empty() || width < digit_width * static_cast<double>(label.size()) + 4) return svg;

@@ -33,7 +33,7 @@ TracedPlan plan_from(const Json& json, const std::string& path) {
     if (!json.contains("programs")) return plan;
     plan.programs = schedule::phases_from_csv(json.at("programs").get<std::string>(), path).body;
     plan.shape = {.teams = static_cast<int>(plan.teams.size()),
-                  .micro_batches = json.at("microbatches"),
+                  .microbatches = json.at("microbatches"),
                   .holders = json.at("holders").get<std::vector<std::vector<int>>>(),
                   .executor = json.at("executor").get<std::vector<std::vector<int>>>(),
                   .slots = json.at("slots"),

@@ -34,9 +34,9 @@ struct RealStart {
 // evaluation or checkpoint, or the next chance to change the plan.
 std::size_t longest_stretch(std::size_t first, std::size_t next_chance, const plan::Plan& plan,
                             const config::RunOptions& run) {
-    constexpr std::size_t most_micro_batches = 1 << 30;  // that a stretch numbers
-    const auto each = static_cast<std::size_t>(plan.micro_batches());
-    std::size_t end = std::min(next_chance, first + most_micro_batches / each);
+    constexpr std::size_t most_microbatches = 1 << 30;  // that a stretch numbers
+    const auto each = static_cast<std::size_t>(plan.microbatches());
+    std::size_t end = std::min(next_chance, first + most_microbatches / each);
     for (const std::size_t period : {run.eval_every, run.checkpoint_every}) {
         if (period > 0) end = std::min(end, (first / period + 1) * period);
     }
@@ -208,7 +208,7 @@ private:
     void refuse_lack_of_room() {
         const std::string lack = lack_of_room(max_bytes_, 0);
         if (!lack.empty()) throw ConfigError(lack);
-        setup::refuse_more_than_memory(memory_.copy_beside_gpu, device::Place::memory, rank_.session,
+        setup::refuse_more_than_memory(memory_.copy_beside_gpu, device::MemorySpace::host, rank_.session,
                                        rank_.control);
         agree(rank_.control, [&] {
             if (is_first() && !job_.kept_steps) records::refuse_used(job_.config.run.run_dir);

@@ -47,7 +47,7 @@ records::Manifest make_manifest(const RunPlace& run) {
             .gpu_messages = run.gpu_messages,
             .parameters = parameter_count(job.model),
             .batch = run.job.config.run.batch,
-            .microbatches = static_cast<std::size_t>(plan.micro_batches()),
+            .microbatches = static_cast<std::size_t>(plan.microbatches()),
             .dtype = name_of(job.dtype),
             .sums = name_of(wide_of(job.dtype)),
             .tokens_of_image = job.model.reads_images() ? std::optional(job.model.positions) : std::nullopt,

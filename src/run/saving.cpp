@@ -29,7 +29,7 @@ std::size_t bytes_of_part(const checkpoint::CheckpointState& state, const checkp
     return bytes;
 }
 
-std::string text_of(const std::array<std::int32_t, 64>& letters) {
+std::string string_from(const std::array<std::int32_t, 64>& letters) {
     const char* const first = reinterpret_cast<const char*>(letters.data());
     return {first, ::strnlen(first, sizeof letters)};
 }
@@ -195,7 +195,7 @@ void Saving::start_part(const RunState& state, bool is_awaited) {
         return;
     }
     if (copy_.bytes() == 0)
-        copy_ = device::Buffer(bytes_of_part(plan_.state, plan_.state.parts[*part]), device::Place::memory);
+        copy_ = device::Buffer(bytes_of_part(plan_.state, plan_.state.parts[*part]), device::MemorySpace::host);
     copied_ = start("copy", [this, boxes, copy_box] {
         std::byte* to = copy_.data();
         for (const checkpoint::StateBox& box : boxes) {
@@ -313,7 +313,7 @@ bool Saving::have_all_reported() {
 
 std::string Saving::first_complaint() const {
     for (std::size_t rank = 0; rank < reports_.size(); ++rank) {
-        const std::string text = text_of(reports_[rank]);
+        const std::string text = string_from(reports_[rank]);
         if (!text.empty()) return reports_.size() > 1 ? cat("rank ", rank, ": ", text) : text;
     }
     return {};

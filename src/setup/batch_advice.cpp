@@ -39,7 +39,7 @@ std::string much_idle_time(const config::RunConfig& config, const plan::Plan& pl
     const auto stages = static_cast<std::size_t>(config.layout.pipe);
     const auto least = static_cast<std::size_t>(std::floor(idle * (1 - little) / little)) + 1;
     const std::size_t enough = (least + stages - 1) / stages * stages;
-    const std::size_t batch = enough * (static_cast<std::size_t>(plan.micro_batches()) / given);
+    const std::size_t batch = enough * (static_cast<std::size_t>(plan.microbatches()) / given);
     return cat(warning, "; --microbatches ", enough,
                fmt::format(" would bring that to {:.1f} %", 100 * idle / (idle + static_cast<double>(enough))),
                config.run.batch < batch ? cat(", with --batch ", batch, " or more") : "");

@@ -21,7 +21,8 @@ struct Need {
 };
 
 std::vector<Need> needs_of(const plan::Plan& plan, const PlannedRun& run) {
-    const SizedPlan sized(run.model, plan, run.dtype, run.largest, place_of(run.config.precision.device));
+    const SizedPlan sized(run.model, plan, run.dtype, run.largest,
+                          memory_space_of(run.config.precision.device));
     const stage::GradientPlan gradients = gradient_plan(sized);
     const optim::OptimizerConfig* optimizer = run.trains ? &run.config.optimizer : nullptr;
     const bool saves = run.config.run.checkpoint_every > 0;
@@ -52,7 +53,7 @@ std::vector<int> bounds_by(const std::vector<Need>& needs, std::size_t limit, co
     std::vector<int> bounds;
     for (std::size_t t = 0; t < plan.teams.size(); ++t) {
         const int kept = plan.training.proof.peak_activations[t];
-        long long bound = plan.micro_batches() * static_cast<long long>(plan.teams[t].stages.size());
+        long long bound = plan.microbatches() * static_cast<long long>(plan.teams[t].stages.size());
         for (const int rank : plan.teams[t].ranks) {
             bound = std::min(bound, bound_by(needs[static_cast<std::size_t>(rank)], limit, kept));
         }

@@ -34,9 +34,9 @@ SharedRoom shared_room(const device::UsableMemory& room, const comm::Session& se
 
 // The memories that hold a rank's tensors and that others may share. Empty if the system does not report what
 // is left.
-std::vector<SharedRoom> rooms_of(device::Place place, const comm::Session& session) {
+std::vector<SharedRoom> rooms_of(device::MemorySpace place, const comm::Session& session) {
     std::vector<SharedRoom> rooms;
-    if (place != device::Place::gpu) {
+    if (place != device::MemorySpace::gpu) {
         for (const device::UsableMemory& room : device::usable_memory())
             rooms.push_back(shared_room(room, session));
         return rooms;
@@ -99,29 +99,29 @@ std::vector<std::string> cores_of_ranks(comm::Communicator& control) {
     return gather_all(control, number_list(device::usable_cores()));
 }
 
-std::string lack_of_memory(std::size_t rank_bytes, device::Place place, const comm::Session& session,
+std::string lack_of_memory(std::size_t rank_bytes, device::MemorySpace place, const comm::Session& session,
                            comm::Communicator& control) {
     const std::vector<SharedRoom> own = rooms_of(place, session);
     const std::vector<RankNeed> needs = needs_of_all(rank_bytes, own, control);
     return first_complaint(control, complaint_about(own, needs));
 }
 
-void refuse_more_than_memory(std::size_t rank_bytes, device::Place place, const comm::Session& session,
+void refuse_more_than_memory(std::size_t rank_bytes, device::MemorySpace place, const comm::Session& session,
                              comm::Communicator& control) {
     const std::string lack = lack_of_memory(rank_bytes, place, session, control);
     if (!lack.empty()) throw ConfigError(lack);
 }
 
-std::size_t peak_bytes(device::Place place) {
-    return place == device::Place::gpu ? device::most_gpu_memory() : device::peak_resident_bytes();
+std::size_t peak_bytes(device::MemorySpace place) {
+    return place == device::MemorySpace::gpu ? device::most_gpu_memory() : device::peak_resident_bytes();
 }
 
-std::size_t peak_allocated_bytes(device::Place place) {
-    return place == device::Place::gpu ? device::most_gpu_memory() : device::peak_private_bytes();
+std::size_t peak_allocated_bytes(device::MemorySpace place) {
+    return place == device::MemorySpace::gpu ? device::most_gpu_memory() : device::peak_private_bytes();
 }
 
-std::size_t forget_peak(device::Place place) {
-    if (place == device::Place::gpu) device::forget_most_gpu_memory();
+std::size_t forget_peak(device::MemorySpace place) {
+    if (place == device::MemorySpace::gpu) device::forget_most_gpu_memory();
     return peak_allocated_bytes(place);
 }
 

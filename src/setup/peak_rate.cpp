@@ -22,7 +22,7 @@ namespace {
 double measured_product_rate(const device::GpuFacts& gpu, device::DType dtype) {
     constexpr std::size_t runs = 7;
     const auto side = 256 * static_cast<std::size_t>(std::ceil(std::sqrt(gpu.processors)));
-    device::Arena memory("products", 3 * (side * side + 64) * bytes_of(dtype), device::Place::gpu);
+    device::Arena memory("products", 3 * (side * side + 64) * bytes_of(dtype), device::MemorySpace::gpu);
     const kernels::Linear product{.input = memory.tensor(dtype, side, side),
                                   .weight = memory.tensor(dtype, side, side),
                                   .output = memory.tensor(dtype, side, side)};
@@ -62,7 +62,7 @@ PeakRate peak_of_all(comm::Communicator& group, const Job& job, int threads, con
                 .is = cat(name_of(job.dtype), " rate of ", job.devices->counted()),
                 .is_measured = false};
     }
-    if (job.place == device::Place::gpu) return peak_of_gpus(group, session.host(), job.dtype);
+    if (job.place == device::MemorySpace::gpu) return peak_of_gpus(group, session.host(), job.dtype);
     // One run is enough if the peak cannot be reached: by reference kernels, or by ranks that share a core.
     const bool is_unreachable =
         job.config.precision.device == config::DeviceKind::reference || device::time_is_simulated() ||
@@ -78,7 +78,7 @@ PeakRate peak_of_all(comm::Communicator& group, const Job& job, int threads, con
 
 double peak_again(const PeakRate& before, comm::Communicator& group, const Job& job, int threads,
                   const comm::Session& session) {
-    if (!before.is_measured || job.place == device::Place::gpu) return before.flops;
+    if (!before.is_measured || job.place == device::MemorySpace::gpu) return before.flops;
     return peak_of_all(group, job, threads, session).flops;
 }
 

@@ -44,7 +44,7 @@ stage::StageMemory largest(const SizedPlan& sized, const stage::StageSpec& spec,
 // Whether a team sends what it makes in a stage to another one.
 bool has_onward_messages(const schedule::PipelineShape& shape, int team, int stage) {
     if (stage + 1 == shape.stages()) return false;
-    for (int m = 0; m < shape.micro_batches; ++m) {
+    for (int m = 0; m < shape.microbatches; ++m) {
         if (shape.executor_of(stage, m) == team && shape.executor_of(stage + 1, m) != team) return true;
     }
     return false;
@@ -76,7 +76,7 @@ public:
     explicit LongPrograms(const plan::ProvedPrograms& proved)
         : shape_(proved.shape),
           phases_(proved.phases()),
-          steps_(enough_steps(phases_, proved.shape.micro_batches)) {}
+          steps_(enough_steps(phases_, proved.shape.microbatches)) {}
 
     // Buffers for inputs that wait or are kept, and for gradients that come and go.
     std::size_t row_buffers(int team) const {
@@ -92,7 +92,7 @@ private:
 // Micro-batches of a step, or of a round, that pass a team, which holds these stages.
 std::size_t batches_of(const schedule::PipelineShape& shape, int team, const std::vector<int>& stages) {
     std::size_t count = 0;
-    for (int m = 0; m < shape.micro_batches; ++m) {
+    for (int m = 0; m < shape.microbatches; ++m) {
         const auto is_executor = [&](int stage) { return shape.executor_of(stage, m) == team; };
         count += std::ranges::any_of(stages, is_executor) ? 1 : 0;
     }
@@ -112,7 +112,7 @@ std::size_t batches_at_once(const plan::Plan& plan, int team) {
 std::size_t most_bytes_to_send(const SizedPlan& sized) {
     std::size_t most = 0;
     for (const stage::BatchShape& shape : sized.largest) {
-        device::Arena inputs("input", 0, device::Place::ghost);
+        device::Arena inputs("input", 0, device::MemorySpace::ghost);
         most = std::max(most, stage::bytes_to_send(ghost_batch(sized.model, shape, inputs)));
     }
     return most;
@@ -145,7 +145,7 @@ private:
         if (is_new) {
             const std::vector<model::ParameterSpec> shard{{.name = "shard", .columns = elements}};
             at->second = optim::Optimizer(optimizer_, shard, optim::whole_parameters(shard), sized_.dtype,
-                                          device::Place::ghost, sized_.plan.training.shape.validates)
+                                          device::MemorySpace::ghost, sized_.plan.training.shape.validates)
                              .bytes();
         }
         return at->second;
@@ -181,7 +181,8 @@ void add_copies(const SizedPlan& sized, const optim::OptimizerConfig& optimizer,
     for (std::size_t i = 0; i < memories.size(); ++i) {
         const auto& own = sizes[i].own_shards;
         const std::size_t elements = std::accumulate(own.begin(), own.end(), std::size_t{0});
-        std::size_t& copy = sized.place == device::Place::gpu ? memories[i].copy_beside_gpu : memories[i].copy;
+        std::size_t& copy =
+            sized.place == device::MemorySpace::gpu ? memories[i].copy_beside_gpu : memories[i].copy;
         copy = elements * bytes_of(wide_of(sized.dtype)) * (1 + moments_of(optimizer));
     }
 }
@@ -196,7 +197,7 @@ RankMemory memory_of_work(const SizedPlan& sized, const stage::LocalWork& work, 
         .workspace = memory.scratch + memory.again + memory.exchange,
         .messages = most.row_buffers * work.most_rows * sized.model.width * bytes_of(sized.dtype),
         .activation = memory.activations};
-    if (sized.place == device::Place::gpu)
+    if (sized.place == device::MemorySpace::gpu)
         rank_memory.kernels = kernels::gpu_stream_bytes() + most.batches * most.batch_bytes;
     return rank_memory;
 }
@@ -210,7 +211,7 @@ public:
 
     std::vector<RankMemory> memory_of(const std::vector<int>& ranks, const stage::LocalWork& work,
                                       const InFlight& most) const {
-        const stage::LocalStages stages(work, nullptr, false, device::Place::ghost);
+        const stage::LocalStages stages(work, nullptr, false, device::MemorySpace::ghost);
         const stage::LocalParameters& held = stages.parameters();
         std::vector<RankMemory> memories(ranks.size(), memory_of_work(sized_, work, most, held));
         if (optimizer_ == nullptr) return memories;
@@ -294,7 +295,7 @@ stage::ResizerConfig resizer_config(const SizedPlan& sized) {
         .limit = sized.plan.most_left_out,
         .dtype = sized.dtype,
         .most_rows = most_rows(sized, 1),
-        .place = device::Place::ghost};
+        .place = device::MemorySpace::ghost};
 }
 
 stage::GradientPlan gradient_plan(const SizedPlan& sized, const layout::BucketRules& rules) {

@@ -83,7 +83,7 @@ plan::PlanWish wish_for(const config::RunConfig& config, layout::Layout layout, 
     return {.layout = std::move(layout),
             .schedule = request.schedule,
             .own_programs = programs_of_file(request.schedule),
-            .micro_batches = whole_int(request.microbatches),
+            .microbatches = whole_int(request.microbatches),
             .is_each = request.is_each,
             .recompute = config.layout.recompute,
             .cuts_rows = config.layout.sequence_parallel,
@@ -205,7 +205,7 @@ void check_shares(const plan::Plan& plan, const model::ModelConfig& model) {
     }
 }
 
-std::string text_of(const std::vector<std::size_t>& shares) {
+std::string to_string(const std::vector<std::size_t>& shares) {
     std::string text;
     for (const std::size_t share : shares) text += cat(text.empty() ? "" : ",", share);
     return text;
@@ -221,8 +221,8 @@ void check_tied_table(const plan::Plan& plan, const model::ModelConfig& model) {
         const model::TensorPart last_part = part_of_rank(plan, last, team.ranks.front());
         if (first_part.shares == last_part.shares) continue;
         throw ConfigError(cat("rank ", team.ranks.front(), " has the table of tokens in stage 0 by the shares ",
-                              text_of(first_part.shares), " and in stage ", last, " by ",
-                              text_of(last_part.shares),
+                              to_string(first_part.shares), " and in stage ", last, " by ",
+                              to_string(last_part.shares),
                               ", and a tied one is there once; make these shares equal, or use --tied off"));
     }
 }
@@ -234,7 +234,7 @@ void check_halves(const plan::Plan& plan) {
             const bool is_full =
                 plan.recompute[static_cast<std::size_t>(instruction.stage)] == plan::Recompute::full;
             if (instruction.op != schedule::Op::backward_input || !is_full) continue;
-            throw ConfigError(cat(plan.schedule, " has ", text_of(instruction),
+            throw ConfigError(cat(plan.schedule, " has ", to_string(instruction),
                                   ", half a backward pass, and stage ", instruction.stage,
                                   " computes its activations again in full; use --recompute selective or none "
                                   "for it"));

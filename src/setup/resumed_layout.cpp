@@ -40,13 +40,13 @@ void fit_resumed_layout(config::RunConfig& config, int ranks) {
     layout.layout.clear();
     if (!had_grid || layout.pipe != was.pipe) forget_single_stages(config);
     const int replicas = had_grid ? std::max(1, former / (was.pipe * was.tensor)) : 1;
-    std::size_t& micro_batches = config.schedule.microbatches;
+    std::size_t& microbatches = config.schedule.microbatches;
     if (!config.resumed->given.contains("microbatches"))
-        micro_batches = std::max<std::size_t>(
-            1, micro_batches * static_cast<std::size_t>(replicas) / static_cast<std::size_t>(layout.data));
+        microbatches = std::max<std::size_t>(
+            1, microbatches * static_cast<std::size_t>(replicas) / static_cast<std::size_t>(layout.data));
     config.resumed->layout =
         cat("the run had ", former, " ranks, and these are ", ranks, ": --pipe ", layout.pipe, " --data ",
-            layout.data, " --tensor ", layout.tensor, " --microbatches ", micro_batches,
+            layout.data, " --tensor ", layout.tensor, " --microbatches ", microbatches,
             " are chosen anew; give others to change that");
 }
 

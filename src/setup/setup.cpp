@@ -51,8 +51,8 @@ std::size_t count_steps(const config::RunConfig& config, std::size_t samples) {
 
 // The micro-batch of `count` samples with the most rows: the longest ones together, each up to `times` times,
 // each as long as the policy makes it.
-stage::BatchShape largest_micro_batch(std::span<const data::Sample> samples, std::size_t count,
-                                      std::size_t times, plan::LengthPolicy policy, std::size_t longest) {
+stage::BatchShape largest_microbatch(std::span<const data::Sample> samples, std::size_t count,
+                                     std::size_t times, plan::LengthPolicy policy, std::size_t longest) {
     std::vector<std::size_t> lengths;
     for (const data::Sample& sample : samples) lengths.push_back(sample.length);
     std::sort(lengths.rbegin(), lengths.rend());
@@ -131,8 +131,8 @@ Job made_up_job(const config::RunConfig& config, const std::string& init) {
 
 PlanState first_plan(const Job& job, int ranks, bool trains) {
     PlanState state{.plan = plan_run(job.config, job.model, ranks)};
-    state.micro_batch_samples = samples_of_micro_batch(job.config.run.batch, state.plan);
-    state.largest = largest_micro_batches(job, state.micro_batch_samples);
+    state.microbatch_samples = samples_of_microbatch(job.config.run.batch, state.plan);
+    state.largest = largest_microbatches(job, state.microbatch_samples);
     state.plan = within_memory_limit(std::move(state.plan), {.config = job.config,
                                                              .model = job.model,
                                                              .request = plan_request(job.config),
@@ -151,7 +151,7 @@ Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const st
     Setup setup{.job = is_made_up ? made_up_job(config, init) : job_with_corpus(config, init), .current = {}};
     Job& job = setup.job;
     job.dtype = dtype_of(config.precision.dtype);
-    job.place = place_of(config.precision.device);
+    job.place = memory_space_of(config.precision.device);
     if (is_of_ghosts(config)) job.buckets = ghost_buckets(ranks);
     setup.current = first_plan(job, ranks, trains);
     if (!is_of_ghosts(config)) check_validation_targets(job);
@@ -160,9 +160,9 @@ Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const st
 
 }  // namespace
 
-device::Place place_of(config::DeviceKind device) {
-    if (device == config::DeviceKind::ghost) return device::Place::ghost;
-    return device == config::DeviceKind::cuda ? device::Place::gpu : device::Place::memory;
+device::MemorySpace memory_space_of(config::DeviceKind device) {
+    if (device == config::DeviceKind::ghost) return device::MemorySpace::ghost;
+    return device == config::DeviceKind::cuda ? device::MemorySpace::gpu : device::MemorySpace::host;
 }
 
 device::DType dtype_of(config::Precision precision) {
@@ -177,30 +177,30 @@ device::DType dtype_of(config::Precision precision) {
     throw BugError("unknown precision");
 }
 
-std::size_t samples_of_micro_batch(std::size_t batch, const plan::Plan& plan) {
-    const auto parts = static_cast<std::size_t>(plan.micro_batches());
+std::size_t samples_of_microbatch(std::size_t batch, const plan::Plan& plan) {
+    const auto parts = static_cast<std::size_t>(plan.microbatches());
     return (batch + parts - 1) / parts;
 }
 
 // One of training that spans the border of two epochs may hold a sample twice, and more often where the corpus
 // is small; an evaluation visits every sample once.
-std::vector<stage::BatchShape> largest_micro_batches(const Job& job, std::size_t count) {
+std::vector<stage::BatchShape> largest_microbatches(const Job& job, std::size_t count) {
     const data::SampleIndex& index = job.samples;
     const plan::LengthPolicy length = job.config.schedule.length;
     std::vector<stage::BatchShape> shapes;
     if (!index.train.empty()) {
         const std::size_t epochs_met = 1 + (count + index.train.size() - 2) / index.train.size();
-        shapes.push_back(largest_micro_batch(index.train, count, epochs_met, length, index.longest));
+        shapes.push_back(largest_microbatch(index.train, count, epochs_met, length, index.longest));
     }
     if (!index.validation.empty()) {
         const std::size_t met = std::min(count, index.validation.size());
-        shapes.push_back(largest_micro_batch(index.validation, met, 1, length, index.longest));
+        shapes.push_back(largest_microbatch(index.validation, met, 1, length, index.longest));
     }
     return shapes;
 }
 
 void check_batch_is_enough(std::size_t batch, const plan::Plan& plan, const PlanRequest& request) {
-    const auto parts = static_cast<std::size_t>(plan.micro_batches());
+    const auto parts = static_cast<std::size_t>(plan.microbatches());
     if (batch >= parts) return;
     const std::string made_of = request.is_each ? cat(" (", counted(parts / request.microbatches, "replica"),
                                                       " x --microbatches ", request.microbatches, ")")

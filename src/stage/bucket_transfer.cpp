@@ -118,7 +118,7 @@ std::vector<std::size_t> BucketTransfer::others() const {
 
 Parcel BucketTransfer::loaded(const Portion& portion, device::Arena& memory) const {
     const Parcel parcel = parcel_of(portion, *tensors_, memory);
-    if (parcel.is_copy && home_.place != device::Place::ghost) {
+    if (parcel.is_copy && home_.place != device::MemorySpace::ghost) {
         for_each_run(portion, *tensors_, [&](const device::Tensor& run, std::size_t offset) {
             copy(run, parcel.run.column_range(offset, run.columns));
         });
@@ -145,7 +145,7 @@ void BucketTransfer::wait() {
 }
 
 void BucketTransfer::unload() {
-    if (home_.place == device::Place::ghost) return;
+    if (home_.place == device::MemorySpace::ghost) return;
     for (const Parcel& parcel : arriving_) {
         if (!parcel.is_copy) continue;
         for_each_run(*parcel.portion, *tensors_, [&](const device::Tensor& run, std::size_t offset) {

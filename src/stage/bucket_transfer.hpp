@@ -19,7 +19,7 @@ struct Parcel {
 
 // Where tensors are, and the queue that they are made in, where that is a GPU whose processor has one.
 struct TensorHome {
-    device::Place place = device::Place::memory;
+    device::MemorySpace place = device::MemorySpace::host;
     const device::GpuQueue* queue = nullptr;
 };
 

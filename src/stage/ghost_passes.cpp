@@ -133,7 +133,7 @@ void GhostPasses::rehearse(const std::vector<Stage>& stages, const std::vector<i
     const PassEvents silent;
     rehearses_ = true;
     for (std::size_t s = 0; s < stages.size(); ++s) {
-        Flight flight(0, device::Place::ghost);
+        Flight flight(0, device::MemorySpace::ghost);
         GhostPass ghost{{schedule::Op::forward, numbers[s]}, stages[s], pass, flight, silent};
         const auto neighbour = [&](bool is_end) { return is_end ? device::Tensor{} : neighbour_of(ghost); };
         forward(ghost, neighbour(stages[s].is_first()));

@@ -12,7 +12,7 @@ namespace {
 
 // Memory for one bucket in flight.
 struct Slot {
-    explicit Slot(std::size_t bytes, device::Place place) : memory("bucket", bytes, place) {}
+    explicit Slot(std::size_t bytes, device::MemorySpace place) : memory("bucket", bytes, place) {}
 
     bool is_free() const { return !transfer.has_value(); }
 
@@ -55,7 +55,7 @@ std::vector<std::vector<std::size_t>> buckets_by_parameter(const std::vector<Hel
 struct GradientExchange::State {
     State(const GradientPlan& plan, int rank, const std::vector<model::ParameterSpec>& specs,
           const model::ParameterTensors& values, const model::ParameterTensors& gradients,
-          const DataGroups& groups, device::Place place);
+          const DataGroups& groups, device::MemorySpace place);
 
     void begin(bool may_start);
     void complete(std::size_t parameter);
@@ -96,7 +96,7 @@ private:
 GradientExchange::State::State(const GradientPlan& plan, int rank,
                                const std::vector<model::ParameterSpec>& specs,
                                const model::ParameterTensors& values, const model::ParameterTensors& gradients,
-                               const DataGroups& groups, device::Place place)
+                               const DataGroups& groups, device::MemorySpace place)
     : specs_(specs), values_(values), gradients_(gradients), home_{.place = place} {
     std::vector<HeldBucket> held = held_buckets(plan, rank, specs, groups);
     own_shards_ = own_shards_of(held);
@@ -230,7 +230,7 @@ GradientExchange::GradientExchange(const GradientPlan& plan, int rank,
                                    const std::vector<model::ParameterSpec>& specs,
                                    const model::ParameterTensors& values,
                                    const model::ParameterTensors& gradients, const DataGroups& groups,
-                                   device::Place place)
+                                   device::MemorySpace place)
     : state_(std::make_unique<State>(plan, rank, specs, values, gradients, groups, place)) {}
 
 GradientExchange::~GradientExchange() = default;

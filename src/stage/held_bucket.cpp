@@ -5,7 +5,7 @@
 namespace trireme::stage {
 namespace {
 
-std::string text_of(const layout::Box& box) {
+std::string to_string(const layout::Box& box) {
     return cat("rows ", box.rows.begin, "..", box.rows.end(), ", columns ", box.columns.begin, "..",
                box.columns.end());
 }
@@ -105,7 +105,7 @@ const layout::Placement& HeldShards::placement_of(std::size_t parameter, const l
         if (intersection(placement.box, corner).is_empty()) continue;
         if (is_shifted_like(placement, piece, spec.placements)) return placement;
     }
-    throw BugError(cat("rank ", rank_, " is to hold ", text_of(piece), " of ", spec.name,
+    throw BugError(cat("rank ", rank_, " is to hold ", to_string(piece), " of ", spec.name,
                        " as one piece and has it not, or not in one place"));
 }
 

@@ -17,7 +17,7 @@ std::vector<model::ParameterSpec> each_once(const std::vector<model::ParameterSp
 }  // namespace
 
 LocalParameters::LocalParameters(const std::vector<model::ParameterSpec>& specs, device::DType dtype,
-                                 device::Place place, const Copies& copies)
+                                 device::MemorySpace place, const Copies& copies)
     : specs_(each_once(specs)) {
     for (std::size_t c = 0; c < copies.values; ++c) values_.emplace_back(specs_, dtype, place);
     for (std::size_t c = 0; c < copies.gradients; ++c) gradients_.emplace_back(specs_, wide_of(dtype), place);

@@ -42,7 +42,8 @@ std::vector<model::ParameterSpec> parameters_of(const std::vector<Stage>& stages
 
 }  // namespace
 
-LocalStages::LocalStages(const LocalWork& work, comm::Communicator* group, bool cuts_rows, device::Place place)
+LocalStages::LocalStages(const LocalWork& work, comm::Communicator* group, bool cuts_rows,
+                         device::MemorySpace place)
     : work_(work),
       stages_(make_stages(work)),
       parameters_(parameters_of(stages_), work.dtype, place, work.copies),
@@ -102,14 +103,14 @@ void LocalStages::begin(device::Stream& stream, const Round& round) {
 }
 
 void LocalStages::add_step(StepWork work) {
-    const int first = steps_added_ * round_->shape.micro_batches;
+    const int first = steps_added_ * round_->shape.microbatches;
     StepState& state = steps_.emplace(steps_added_++, StepState{.work = std::move(work)}).first->second;
     state.uses_left = all_uses_;
     for (schedule::Instruction instruction : round_->program) {
         const bool leaves =
             instruction.op == schedule::Op::backward || instruction.op == schedule::Op::backward_weight;
-        instruction.micro_batch += first;
-        if (leaves && rows(instruction.micro_batch) > 0) state.last_backward[instruction.stage] = instruction;
+        instruction.microbatch += first;
+        if (leaves && rows(instruction.microbatch) > 0) state.last_backward[instruction.stage] = instruction;
     }
 }
 
@@ -128,18 +129,18 @@ std::map<int, model::LossState> LocalStages::take_outcomes(int step) {
     return std::move(steps_.extract(step).mapped().outcomes);
 }
 
-std::size_t LocalStages::rows(int micro_batch) const {
-    const auto step = steps_.find(round_->shape.step_of(micro_batch));
+std::size_t LocalStages::rows(int microbatch) const {
+    const auto step = steps_.find(round_->shape.step_of(microbatch));
     if (step == steps_.end()) return 0;
-    const auto in_step = static_cast<std::size_t>(micro_batch % round_->shape.micro_batches);
+    const auto in_step = static_cast<std::size_t>(microbatch % round_->shape.microbatches);
     const model::TokenBatch* const batch = step->second.work.batches[in_step];
     return batch == nullptr ? 0 : batch->rows();
 }
 
-model::Pass LocalStages::pass_of(int micro_batch) {
-    const StepWork& work = steps_.at(round_->shape.step_of(micro_batch)).work;
+model::Pass LocalStages::pass_of(int microbatch) {
+    const StepWork& work = steps_.at(round_->shape.step_of(microbatch)).work;
     return {.stream = *stream_,
-            .batch = *work.batches[static_cast<std::size_t>(micro_batch % round_->shape.micro_batches)],
+            .batch = *work.batches[static_cast<std::size_t>(microbatch % round_->shape.microbatches)],
             .scratch = workspace_.scratch,
             .dtype = work_.dtype,
             .is_training = round_->shape.is_training,
@@ -150,19 +151,19 @@ model::Pass LocalStages::pass_of(int micro_batch) {
 }
 
 device::Tensor LocalStages::place_for(const schedule::Instruction& receive) {
-    Passage& passage = passages_[{receive.stage, receive.micro_batch}];
+    Passage& passage = passages_[{receive.stage, receive.microbatch}];
     device::Tensor& place = receive.op == schedule::Op::receive_forward ? passage.input : passage.grad_output;
-    place = rows_.take(own_rows(pass_of(receive.micro_batch)).count);
+    place = rows_.take(own_rows(pass_of(receive.microbatch)).count);
     return place;
 }
 
 device::ConstTensor LocalStages::result_for(const schedule::Instruction& send) {
-    const Passage& passage = passages_.at({send.stage, send.micro_batch});
+    const Passage& passage = passages_.at({send.stage, send.microbatch});
     return send.op == schedule::Op::send_forward ? passage.output : passage.grad_input;
 }
 
 void LocalStages::sent(const schedule::Instruction& send) {
-    const Key key{send.stage, send.micro_batch};
+    const Key key{send.stage, send.microbatch};
     Passage& passage = passages_.at(key);
     if (send.op == schedule::Op::send_backward) {
         give_back(passage.grad_input);
@@ -173,9 +174,9 @@ void LocalStages::sent(const schedule::Instruction& send) {
 }
 
 void LocalStages::run(const schedule::Instruction& instruction) {
-    if (has_micro_batch(instruction.op) && rows(instruction.micro_batch) == 0) return;
+    if (has_microbatch(instruction.op) && rows(instruction.microbatch) == 0) return;
     if (stream_->check != nullptr) {
-        stream_->check->begin_pass(instruction.stage, instruction.micro_batch % round_->shape.micro_batches,
+        stream_->check->begin_pass(instruction.stage, instruction.microbatch % round_->shape.microbatches,
                                    instruction.op != schedule::Op::forward);
     }
     switch (instruction.op) {
@@ -199,26 +200,26 @@ void LocalStages::run(const schedule::Instruction& instruction) {
         case schedule::Op::receive_backward:
         case schedule::Op::validate:
             throw BugError(
-                cat("a worker was asked to run ", text_of(instruction), ", which is the engine's to do"));
+                cat("a worker was asked to run ", to_string(instruction), ", which is the engine's to do"));
     }
     stream_->slowness.settle();
 }
 
 // From the stage before: made here, or come by message.
 device::ConstTensor LocalStages::input_of(const schedule::Instruction& instruction) {
-    const auto [op, number, micro_batch, age] = instruction;
+    const auto [op, number, microbatch, age] = instruction;
     if (stage(number).is_first()) return {};
-    if (is_here(number - 1, micro_batch)) return passages_.at({number - 1, micro_batch}).output;
-    return passages_.at({number, micro_batch}).input;
+    if (is_here(number - 1, microbatch)) return passages_.at({number - 1, microbatch}).output;
+    return passages_.at({number, microbatch}).input;
 }
 
 void LocalStages::forward(const schedule::Instruction& instruction) {
     const device::ConstTensor input = input_of(instruction);
-    Passage& passage = passages_[{instruction.stage, instruction.micro_batch}];
+    Passage& passage = passages_[{instruction.stage, instruction.microbatch}];
     passage.flight = flights_.take();
     passage.flight->weights = weights_of(instruction);
     const Stage& own = stage(instruction.stage);
-    const model::Pass pass = pass_of(instruction.micro_batch);
+    const model::Pass pass = pass_of(instruction.microbatch);
     passage.output = ghosts_ ? ghosts_->forward({instruction, own, pass, *passage.flight, events_}, input)
                              : own.forward(pass, input, *passage.flight, workspace_, events_);
     if (!round_->shape.is_training) finish_forward(instruction, passage);
@@ -226,27 +227,27 @@ void LocalStages::forward(const schedule::Instruction& instruction) {
 
 // Nothing will come back this way: what was read is released, and so is what nobody will read.
 void LocalStages::finish_forward(const schedule::Instruction& instruction, Passage& passage) {
-    const auto [op, number, micro_batch, age] = instruction;
+    const auto [op, number, microbatch, age] = instruction;
     give_back(passage.input);
-    if (number > 0 && is_here(number - 1, micro_batch)) {
-        release_flight(passages_.at({number - 1, micro_batch}));
+    if (number > 0 && is_here(number - 1, microbatch)) {
+        release_flight(passages_.at({number - 1, microbatch}));
     }
     if (!stage(number).is_last()) return;
-    note_outcome(micro_batch, stage(number), *passage.flight);
+    note_outcome(microbatch, stage(number), *passage.flight);
     release_flight(passage);
 }
 
 device::ConstTensor LocalStages::grad_output_of(const schedule::Instruction& instruction) {
-    const auto [op, number, micro_batch, age] = instruction;
+    const auto [op, number, microbatch, age] = instruction;
     if (stage(number).is_last()) return {};
-    if (is_here(number + 1, micro_batch)) return passages_.at({number + 1, micro_batch}).grad_input;
-    return passages_.at({number, micro_batch}).grad_output;
+    if (is_here(number + 1, microbatch)) return passages_.at({number + 1, microbatch}).grad_input;
+    return passages_.at({number, microbatch}).grad_output;
 }
 
 device::Tensor LocalStages::grad_input_of(const schedule::Instruction& instruction) {
     if (stage(instruction.stage).is_first()) return {};
-    device::Tensor& place = passages_.at({instruction.stage, instruction.micro_batch}).grad_input;
-    place = rows_.take(own_rows(pass_of(instruction.micro_batch)).count);
+    device::Tensor& place = passages_.at({instruction.stage, instruction.microbatch}).grad_input;
+    place = rows_.take(own_rows(pass_of(instruction.microbatch)).count);
     return place;
 }
 
@@ -267,7 +268,7 @@ void LocalStages::open_gradients(int step) {
 
 Flight& LocalStages::flight_for_backward(const schedule::Instruction& instruction) {
     open_gradients(step_of(instruction));
-    Flight& flight = *passages_.at({instruction.stage, instruction.micro_batch}).flight;
+    Flight& flight = *passages_.at({instruction.stage, instruction.microbatch}).flight;
     flight.weights = weights_of(instruction);
     flight.gradients = gradients_of(step_of(instruction));
     return flight;
@@ -275,9 +276,9 @@ Flight& LocalStages::flight_for_backward(const schedule::Instruction& instructio
 
 // A whole backward pass, or one of its halves.
 void LocalStages::backward(const schedule::Instruction& instruction) {
-    const auto [op, number, micro_batch, age] = instruction;
+    const auto [op, number, microbatch, age] = instruction;
     const Stage& own = stage(number);
-    const model::Pass pass = pass_of(micro_batch);
+    const model::Pass pass = pass_of(microbatch);
     Flight& flight = flight_for_backward(instruction);
     const bool has_input_half = op != schedule::Op::backward_weight;
     const device::ConstTensor grad_output =
@@ -294,30 +295,30 @@ void LocalStages::backward(const schedule::Instruction& instruction) {
     } else {
         own.backward_weight(pass, flight, events_);
     }
-    if (has_input_half && own.is_last()) note_outcome(micro_batch, own, flight);
+    if (has_input_half && own.is_last()) note_outcome(microbatch, own, flight);
     if (op != schedule::Op::backward_input) release_inputs(instruction);
 }
 
 // A pass that was charged as a whole leaves no states.
-void LocalStages::note_outcome(int micro_batch, const Stage& last, const Flight& flight) {
+void LocalStages::note_outcome(int microbatch, const Stage& last, const Flight& flight) {
     model::LossState& outcome =
-        steps_.at(round_->shape.step_of(micro_batch)).outcomes[micro_batch % round_->shape.micro_batches];
+        steps_.at(round_->shape.step_of(microbatch)).outcomes[microbatch % round_->shape.microbatches];
     if (!flight.states.empty()) outcome = last.outcome(flight);
 }
 
 void LocalStages::release_inputs(const schedule::Instruction& instruction) {
-    const auto [op, number, micro_batch, age] = instruction;
-    Passage& passage = passages_.at({number, micro_batch});
+    const auto [op, number, microbatch, age] = instruction;
+    Passage& passage = passages_.at({number, microbatch});
     give_back(passage.input);
     give_back(passage.grad_output);
-    if (!stage(number).is_last() && is_here(number + 1, micro_batch)) {
-        const Key behind{number + 1, micro_batch};
+    if (!stage(number).is_last() && is_here(number + 1, microbatch)) {
+        const Key behind{number + 1, microbatch};
         give_back(passages_.at(behind).grad_input);
         forget_if_over(behind);
     }
     release_flight(passage);
     passage.is_through = true;
-    forget_if_over({number, micro_batch});
+    forget_if_over({number, microbatch});
 }
 
 // What came by message, if anything did: a rank without own rows has been given a place, too.
@@ -337,7 +338,7 @@ void LocalStages::forget_if_over(const Key& key) {
 // The last backward pass of a stage does; the others only let messages go on.
 bool LocalStages::leaves_gradients(const schedule::Instruction& backward) const {
     const schedule::Instruction& last = steps_.at(step_of(backward)).last_backward.at(backward.stage);
-    return last.op == backward.op && last.micro_batch == backward.micro_batch;
+    return last.op == backward.op && last.microbatch == backward.microbatch;
 }
 
 void LocalStages::listen(const schedule::Instruction& backward) {
@@ -391,7 +392,7 @@ bool LocalStages::stands(const schedule::Instruction&) {
 }
 
 void LocalStages::undo(const schedule::Instruction& forward) {
-    Passage passage = std::move(passages_.extract({forward.stage, forward.micro_batch}).mapped());
+    Passage passage = std::move(passages_.extract({forward.stage, forward.microbatch}).mapped());
     give_back(passage.input);
     release_flight(passage);
 }

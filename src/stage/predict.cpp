@@ -53,8 +53,8 @@ public:
               const PassKind& kind)
         : kind_(kind),
           stage_(config, spec),
-          parameters_(stage_.parameters(), kind.dtype, device::Place::ghost),
-          inputs_("input", 0, device::Place::ghost),
+          parameters_(stage_.parameters(), kind.dtype, device::MemorySpace::ghost),
+          inputs_("input", 0, device::MemorySpace::ghost),
           batch_(ghost_batch(config, shape, inputs_)),
           ranks_(comm::ghost_group("tensor", spec.part.rank, static_cast<int>(spec.part.shares.size()))),
           group_{.ranks = *ranks_, .exchange = workspace_.exchange, .cuts_rows = kind.cuts_rows},
@@ -62,7 +62,7 @@ public:
         stage_.bind(parameters_);
         if (kind.resizing_limit == 0 && kind.migrations.empty()) return;
         resizing_.emplace(stage_.projections(), model::Filling::zero, kind.dtype, shape.rows,
-                          device::Place::ghost);
+                          device::MemorySpace::ghost);
         helped_.emplace(projections_of_team(config, {spec}), spec.part.rank, kind.spread);
         resizing_->keep(helped_->begin(kind.migrations, longest_lists(stage_.projections(), *helped_, kind)));
         stage_.rebalance({.resizing = &*resizing_, .helped = &*helped_});
@@ -118,8 +118,8 @@ private:
     device::Stream stream_{.backend = device::GhostStream{}};
     device::Arena inputs_;
     model::TokenBatch batch_;
-    Workspace workspace_{{}, device::Place::ghost};
-    Flight flight_{0, device::Place::ghost};
+    Workspace workspace_{{}, device::MemorySpace::ghost};
+    Flight flight_{0, device::MemorySpace::ghost};
     std::unique_ptr<comm::Communicator> ranks_;
     model::TensorGroup group_;
     bool is_shared_;

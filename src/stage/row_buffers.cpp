@@ -2,7 +2,7 @@
 
 namespace trireme::stage {
 
-RowBuffers::RowBuffers(std::size_t rows, std::size_t width, device::DType dtype, device::Place place)
+RowBuffers::RowBuffers(std::size_t rows, std::size_t width, device::DType dtype, device::MemorySpace place)
     : most_rows_(rows), width_(width), dtype_(dtype), place_(place) {}
 
 device::Tensor RowBuffers::take(std::size_t rows) {

@@ -40,7 +40,7 @@ SentBatch send(const model::TokenBatch& batch, device::ByteSender& sender) {
     for (std::size_t i = 0; i < offsets.size(); ++i) {
         device::ConstTensor& tensor = *tensors_of(sent)[i];
         tensor.data = memory.get() + offsets[i];
-        tensor.place = device::Place::gpu;
+        tensor.place = device::MemorySpace::gpu;
     }
     return {.batch = sent, .memory = std::move(memory)};
 }

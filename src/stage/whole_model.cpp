@@ -9,7 +9,7 @@ StageSpec all_layers(const model::ModelConfig& config, plan::Recompute recompute
 
 }  // namespace
 
-WholeModel::WholeModel(const model::ModelConfig& config, device::DType dtype, device::Place place,
+WholeModel::WholeModel(const model::ModelConfig& config, device::DType dtype, device::MemorySpace place,
                        const StageMemory& memory, plan::Recompute recompute)
     : dtype_(dtype),
       stage_(config, all_layers(config, recompute)),

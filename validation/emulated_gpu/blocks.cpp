@@ -19,7 +19,7 @@ enum class Waits : std::uint8_t { for_nothing, for_block, for_warp, for_next_blo
 struct Thread {
     explicit Thread(std::function<void()> work) : fiber(std::move(work)) {}
 
-    Place place;
+    MemorySpace place;
     unsigned number = 0;  // in its block
     Waits waits = Waits::for_nothing;
     unsigned lanes = 0;  // that it waits for
@@ -203,7 +203,7 @@ void Block::complain() const {
 void shuffle_threads(std::uint64_t seed) { order_seed = seed; }
 bool are_threads_shuffled() { return order_seed != 0; }
 
-const Place& place() { return current->running().place; }
+const MemorySpace& place() { return current->running().place; }
 unsigned lane() { return current->running().number % warp_size; }
 void wait_for_block() { current->wait(Waits::for_block, 0); }
 void wait_for_warp(unsigned lanes) { current->wait(Waits::for_warp, lanes); }

@@ -266,7 +266,7 @@ void wait_for_gpu(const void* /*memory*/, const Patience& patience) {
 }
 
 void sum_in_order_on_gpu(Tensor own, std::size_t self, ConstTensor others) {
-    own.place = others.place = Place::memory;
+    own.place = others.place = MemorySpace::host;
     do_behind_all_but_alone({}, [&] { sum_in_order(own, self, others); });
 }
 

@@ -37,7 +37,7 @@ public:
 
 private:
     static device::Elements<const T> elements(const device::ConstTensor& tensor) {
-        return tensor.as<T>(device::Place::gpu);
+        return tensor.as<T>(device::MemorySpace::gpu);
     }
 
     double left(std::size_t row, std::size_t d) const {
@@ -49,17 +49,18 @@ private:
         return static_cast<double>(p_.is_right_transposed ? all(column, d) : all(d, column));
     }
     double element(std::size_t r, std::size_t c) const {
-        double sum = p_.accumulate ? static_cast<double>(p_.result.as<R>(device::Place::gpu)(r, c)) : 0;
-        if (p_.bias.is_present()) sum += static_cast<double>(p_.bias.as<R>(device::Place::gpu)[c]);
+        double sum = p_.accumulate ? static_cast<double>(p_.result.as<R>(device::MemorySpace::gpu)(r, c)) : 0;
+        if (p_.bias.is_present()) sum += static_cast<double>(p_.bias.as<R>(device::MemorySpace::gpu)[c]);
         for (std::size_t d = 0; d < p_.depth(); ++d) sum += left(r, d) * right(d, c);
         return sum;
     }
     void put(std::size_t r, std::size_t c, double value) const {
         if (p_.activated_from.is_present())
-            value *= gelu_tanh_slope(static_cast<double>(p_.activated_from.as<R>(device::Place::gpu)(r, c)));
-        p_.result.as<R>(device::Place::gpu)(r, c) = rounded<R>(value);
+            value *=
+                gelu_tanh_slope(static_cast<double>(p_.activated_from.as<R>(device::MemorySpace::gpu)(r, c)));
+        p_.result.as<R>(device::MemorySpace::gpu)(r, c) = rounded<R>(value);
         if (p_.activated.is_present())
-            p_.activated.as<R>(device::Place::gpu)(r, c) = rounded<R>(gelu_tanh(value));
+            p_.activated.as<R>(device::MemorySpace::gpu)(r, c) = rounded<R>(gelu_tanh(value));
     }
     const kernels::GpuProduct& p_;
 };

@@ -29,10 +29,10 @@ struct Index {
 };
 
 // Of the thread that runs.
-struct Place {
+struct MemorySpace {
     Index thread, block, block_size{1, 1, 1}, grid_size{1, 1, 1};
 };
-const Place& place();
+const MemorySpace& place();
 
 inline constexpr unsigned warp_size = 32;
 unsigned lane();

@@ -41,13 +41,13 @@ constexpr std::array schedules{Schedule{"inter-layer", 1, For::any_layout},
                                Schedule{"zb-v", 2, For::v, true},
                                Schedule{"auto", 1, For::any_layout}};  // which leaves whole what it must
 
-struct MicroBatches {
+struct Microbatches {
     int each;    // of a replica of a grid
     int in_all;  // of a layout file
 };
 
-constexpr std::array micro_batch_counts{MicroBatches{1, 1}, MicroBatches{2, 2}, MicroBatches{3, 5},
-                                        MicroBatches{5, 9}};
+constexpr std::array microbatch_counts{Microbatches{1, 1}, Microbatches{2, 2}, Microbatches{3, 5},
+                                       Microbatches{5, 9}};
 
 struct Model {
     const char* name;
@@ -125,8 +125,8 @@ bool suits_schedule(const Chosen& chosen) {
     if (file.stages_of_a_rank != schedule.chunks || file.is_v != (schedule.layout == For::v)) return false;
     if (schedule.layout == For::any_layout) return true;
     if (file.rows == 0) return false;
-    return !chosen.has(Factor::micro_batches) ||
-           chosen.of(micro_batch_counts, Factor::micro_batches).in_all % file.rows == 0;
+    return !chosen.has(Factor::microbatches) ||
+           chosen.of(microbatch_counts, Factor::microbatches).in_all % file.rows == 0;
 }
 
 // Half a backward pass cannot be done of what is computed again in full; alone in its row a team has whole
@@ -140,8 +140,8 @@ bool suits_halves(const Chosen& chosen) {
 
 // A micro-batch has at least one sample.
 bool has_samples_for_all(const Chosen& chosen) {
-    if (!chosen.is_grid() || !chosen.has(Factor::data) || !chosen.has(Factor::micro_batches)) return true;
-    return chosen.of(widths, Factor::data) * chosen.of(micro_batch_counts, Factor::micro_batches).each <= batch;
+    if (!chosen.is_grid() || !chosen.has(Factor::data) || !chosen.has(Factor::microbatches)) return true;
+    return chosen.of(widths, Factor::data) * chosen.of(microbatch_counts, Factor::microbatches).each <= batch;
 }
 
 bool can_share_model(const Chosen& chosen) {
@@ -236,8 +236,8 @@ std::vector<FactorLevels> factor_levels() {
          names(schedules,
                [](const Schedule& s) { return s.name + std::string("*") + std::to_string(s.chunks); })},
         {"micro-batches",
-         names(micro_batch_counts,
-               [](const MicroBatches& m) { return std::to_string(m.each) + "/" + std::to_string(m.in_all); })},
+         names(microbatch_counts,
+               [](const Microbatches& m) { return std::to_string(m.each) + "/" + std::to_string(m.in_all); })},
         {"model", names(models, [](const Model& m) { return std::string(m.name); })},
         {"recompute", as_texts(recomputes)},
         {"partition", as_texts(partitions)},
@@ -292,7 +292,7 @@ std::string training_options(const Case& chosen) {
 
 std::string evaluation_options(const Case& chosen) {
     const Chosen levels(chosen);
-    const MicroBatches& counts = levels.of(micro_batch_counts, Factor::micro_batches);
+    const Microbatches& counts = levels.of(microbatch_counts, Factor::microbatches);
     return layout_options(levels) + " --schedule " + levels.schedule().name + " --microbatches " +
            std::to_string(levels.is_grid() ? counts.each : counts.in_all) + " --sequence-parallel " +
            on_off(chosen[Factor::rows]) + " --length " + levels.of(lengths, Factor::length);

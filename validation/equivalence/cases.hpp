@@ -16,7 +16,7 @@ struct Factor {
         data,
         tensor,
         schedule,  // and the stages of a rank
-        micro_batches,
+        microbatches,
         model,
         recompute,
         partition,

@@ -114,7 +114,7 @@ bool keeps_bars(const Difference& difference, bool is_double) {
            difference.parameters <= of_parameters && (!is_double || difference.key_biases <= of_parameters);
 }
 
-std::string text_of(const Difference& difference) {
+std::string to_string(const Difference& difference) {
     std::ostringstream text;
     text << "losses differ by " << difference.losses << ", gradient norms by " << difference.norms
          << ", parameters by " << difference.parameters << " and key biases by " << difference.key_biases;

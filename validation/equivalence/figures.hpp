@@ -35,6 +35,6 @@ Difference difference(const Figures& figures, const Figures& expected);
 // 1e-10 in f64. In f32 1e-5, but for parameters 1e-4: adamw divides a gradient by its size, and so makes of
 // rounding what it makes of a gradient; key biases, which are made of rounding alone, are left out.
 bool keeps_bars(const Difference& difference, bool is_double);
-std::string text_of(const Difference& difference);
+std::string to_string(const Difference& difference);
 
 }  // namespace trireme::equivalence

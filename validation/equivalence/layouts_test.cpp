@@ -23,7 +23,7 @@ protected:
     void expect_equal(const Figures& figures, const Figures& expected, const Case& chosen) {
         const Difference apart = difference(figures, expected);
         EXPECT_TRUE(keeps_bars(apart, chosen))
-            << text_of(apart) << " from a single rank's in\n  " << name_of(chosen);
+            << to_string(apart) << " from a single rank's in\n  " << name_of(chosen);
     }
 
     validation::ScratchFolder folder_;

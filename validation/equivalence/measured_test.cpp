@@ -62,7 +62,7 @@ protected:
         const std::size_t many_ranks = messages::programs() - 1;
         const Difference apart =
             difference(trials_.run(options, way.ranks, many_ranks), trials_.one_rank(one_));
-        EXPECT_TRUE(keeps_bars(apart, one_)) << text_of(apart) << " from a single rank's with " << options;
+        EXPECT_TRUE(keeps_bars(apart, one_)) << to_string(apart) << " from a single rank's with " << options;
     }
 
     validation::ScratchFolder folder_;
@@ -127,7 +127,7 @@ TEST_P(MeasuredLayouts, OfPipeDreamGiveWhatASingleRankGives) {
         const layout::Layout layout =
             plan_of(training_options(one_) + " " + way.options + pipedream, way.ranks).layout;
 
-        EXPECT_TRUE(has_unlike_replicas(layout)) << text_of(layout);
+        EXPECT_TRUE(has_unlike_replicas(layout)) << to_string(layout);
         expect_what_one_rank_gives(way, pipedream);
     }
 }

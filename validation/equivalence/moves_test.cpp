@@ -93,7 +93,7 @@ TEST_P(Moves, ComeToWhatASingleRankComesTo) {
         EXPECT_EQ(moving_run(most_ranks, programs() - 1, "decisions.jsonl", way), moved) << way;
     }
     const Difference apart = difference(moved, trials_.run_steps(training(), 0, 0));
-    EXPECT_TRUE(keeps_bars(apart, GetParam().is_double)) << text_of(apart);
+    EXPECT_TRUE(keeps_bars(apart, GetParam().is_double)) << to_string(apart);
     EXPECT_EQ(moved.losses.size(), steps);
 }
 
@@ -160,7 +160,7 @@ TEST(MovesInFlight, AreThoseOfARunThatDrainsAsOften) {
             << way;
     }
     const Difference apart = difference(moved, trials.run_steps(training, 2, 0));
-    EXPECT_TRUE(keeps_bars(apart, true)) << text_of(apart);
+    EXPECT_TRUE(keeps_bars(apart, true)) << to_string(apart);
 }
 
 }  // namespace

@@ -65,13 +65,13 @@ public:
           state_(state),
           rule_(rule),
           stream_(rank::make_stream(job.config.precision.device, 1)),
-          model_(job.model, job.dtype, device::Place::memory, memory_for(job, state)),
+          model_(job.model, job.dtype, device::MemorySpace::host, memory_for(job, state)),
           sampler_(job.samples.train.size(), job.config.run.seed),
-          scratch_("norm", model_.parameters().size() * bytes_for_square, device::Place::memory),
+          scratch_("norm", model_.parameters().size() * bytes_for_square, device::MemorySpace::host),
           shards_(shards_of_stages(job.model, state.plan.layout, model_.parameters())) {
         for (const Shards& shards : shards_) {
             optimizers_.emplace_back(job.config.optimizer, model_.parameters(), shards, job.dtype,
-                                     device::Place::memory);
+                                     device::MemorySpace::host);
         }
         initialise(stream_, model_.parameters(), add_version(), job.config.run.seed);
     }
@@ -93,7 +93,7 @@ public:
 
 private:
     const model::ParameterTensors& add_version() {
-        return versions_.emplace_back(model_.parameters(), job_.dtype, device::Place::memory);
+        return versions_.emplace_back(model_.parameters(), job_.dtype, device::MemorySpace::host);
     }
 
     // How many updates the weights of a stage have seen.
@@ -123,7 +123,7 @@ private:
                                          .label_smoothing = job_.config.task.label_smoothing};
         launch(stream_, kernels::Fill{.output = model_.gradients().all(), .value = 0});
         double loss = 0;
-        for (const auto& part : cut_evenly(visits, static_cast<std::size_t>(state_.plan.micro_batches()))) {
+        for (const auto& part : cut_evenly(visits, static_cast<std::size_t>(state_.plan.microbatches()))) {
             const data::Batch batch = batch_of(part, job_.samples.train, job_.train_rules);
             loss += model_.forward_backward(stream_, rank::BatchView(batch).tokens(), options);
         }
@@ -132,9 +132,8 @@ private:
 
     data::Batch batch_of(const std::vector<plan::SampleVisit>& visits, const std::vector<data::Sample>& samples,
                          const data::BatchRules& rules) const {
-        return build_batch(
-            *job_.corpus, samples, rules,
-            make_micro_batch(visits, samples, job_.config.schedule.length, job_.samples.longest));
+        return build_batch(*job_.corpus, samples, rules,
+                           make_microbatch(visits, samples, job_.config.schedule.length, job_.samples.longest));
     }
 
     std::vector<double> squares_of_stages() {
@@ -169,8 +168,7 @@ private:
     void evaluate() {
         launch(stream_, kernels::Copy{.input = versions_.back().all(), .output = model_.values().all()});
         const std::vector<data::Sample>& samples = job_.samples.validation;
-        const std::size_t parts =
-            (samples.size() + state_.micro_batch_samples - 1) / state_.micro_batch_samples;
+        const std::size_t parts = (samples.size() + state_.microbatch_samples - 1) / state_.microbatch_samples;
         double loss = 0;
         double targets = 0;
         for (const auto& part : cut_evenly(every_sample(samples.size()), parts)) {

@@ -192,7 +192,7 @@ protected:
         const Difference apart = difference(figures, expected.figures);
 
         EXPECT_TRUE(keeps_bars(apart, config.precision.dtype == config::Precision::f64))
-            << text_of(apart) << " from the formula's";
+            << to_string(apart) << " from the formula's";
         if (config.optimizer.clip < 1) {
             EXPECT_GT(2 * expected.clipped, expected.updates);
         } else {

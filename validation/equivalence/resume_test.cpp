@@ -59,8 +59,8 @@ TEST_P(ResumeElsewhere, GivesWhatASingleRankGives) {
     trials_.keep_as("first");
     const Difference second = difference(run(to, goes_on), tail_of(one));
 
-    EXPECT_TRUE(keeps_bars(first, from)) << text_of(first) << " where checkpoints are saved";
-    EXPECT_TRUE(keeps_bars(second, to)) << text_of(second) << " behind the checkpoint";
+    EXPECT_TRUE(keeps_bars(first, from)) << to_string(first) << " where checkpoints are saved";
+    EXPECT_TRUE(keeps_bars(second, to)) << to_string(second) << " behind the checkpoint";
 }
 
 // Replicas, shares, tied tables, moments that are sharded or not, ranks that are idle, each to something else.

@@ -61,7 +61,7 @@ protected:
 
     void expect_one_ranks(const Figures& figures, const Figures& expected, bool is_double) {
         const Difference apart = difference(figures, expected);
-        EXPECT_TRUE(keeps_bars(apart, is_double)) << text_of(apart) << " from a single rank's";
+        EXPECT_TRUE(keeps_bars(apart, is_double)) << to_string(apart) << " from a single rank's";
     }
 
     void expect_roll_backs(const Validated& validated, const char* numbers) {

@@ -10,13 +10,13 @@ using namespace trireme;
 
 constexpr std::size_t longest_planned = 400;  // bytes: proving longer ones takes the time of many inputs
 
-void plan_programs(const schedule::Phases& phases, int pipe, int micro_batches) {
+void plan_programs(const schedule::Phases& phases, int pipe, int microbatches) {
     const layout::Grid grid{.pipe = pipe, .data = 1, .tensor = 1, .chunks = 1, .shares = {}};
     const std::vector<std::size_t> layers(static_cast<std::size_t>(pipe), 1);
     const plan::PlanWish wish{.layout = grid_layout(grid, layers),
                               .schedule = "the input",
                               .own_programs = phases,
-                              .micro_batches = micro_batches};
+                              .microbatches = microbatches};
     fuzz::read_or_refuse([&] { return make_plan(wish); },
                          [](const plan::Plan& made) {
                              fuzz::require(!made.training.programs.empty(), "a plan without programs");

@@ -263,6 +263,14 @@ TEST(Layering, FindsFilesThatHaveGrownTooLong) {
     EXPECT_EQ(found_in("validation/unit/base/json_test.cpp", text).size(), 1U);
 }
 
+TEST(Layering, FindsANamespaceOfAnotherRoom) {
+    EXPECT_EQ(found_in("src/plan/cost.cpp", "namespace trireme::data {\nint a;\n}\n"),
+              Lines{"src/plan/cost.cpp:1: declares in namespace trireme::data; its room's is trireme::plan"});
+    EXPECT_EQ(
+        found_in("src/plan/cost.cpp", "namespace trireme::data {\nclass A;\n}\nnamespace trireme::plan {\n}\n"),
+        Lines{});
+}
+
 TEST(Layering, FindsNamesThatSayNothing) {
     EXPECT_EQ(found_in("src/base/utils.cpp", "\n"),
               Lines{"src/base/utils.cpp:1: 'utils' says nothing; name it after its one concept"});

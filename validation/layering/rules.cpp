@@ -73,6 +73,7 @@ private:
     void inspect_code(const File& file);
     std::string folder_of(const fs::path& file) const;
     void inspect_folder_door(const File& file, const Include& include, const fs::path& target);
+    void inspect_namespace(const File& file);
     void inspect_words(const File& file);
     void inspect_include(const File& file, const Room& room, const Include& include);
     void inspect_door(const File& file, const Room& room, const Include& include);
@@ -145,8 +146,21 @@ void Inspection::inspect_folder_door(const File& file, const Include& include, c
     say(file, include.line, from + " has no door to " + to + "; it may use " + joined(house_.room(from)->uses));
 }
 
+// The declarations of a file are in the namespace of its room. Those of base are in the project's.
+void Inspection::inspect_namespace(const File& file) {
+    const std::string own = file.room() == "base" ? "trireme" : "trireme::" + file.room();
+    const std::string code = code_only(file.text);
+    const std::regex opening(R"(\bnamespace (trireme[\w:]*) \{)");
+    std::string last;
+    for (std::sregex_iterator match(code.begin(), code.end(), opening), end; match != end; ++match)
+        last = (*match)[1];
+    const bool is_own = last.empty() || last == own || starts_with(last, own + "::");
+    if (!is_own) say(file, 1, "declares in namespace " + last + "; its room's is " + own);
+}
+
 void Inspection::inspect_code(const File& file) {
     inspect_words(file);
+    inspect_namespace(file);
     const Room* room = house_.room(file.room());
     if (room == nullptr) {
         say(file, 1, "lies in no room of doors.txt; move it into one, or add the room there and to DESIGN.md");

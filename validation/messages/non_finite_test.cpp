@@ -5,7 +5,7 @@
 namespace trireme::messages {
 namespace {
 
-TEST_F(NonFinite, NamesRankLayerMicroBatchAndStepAndEndsTheRun) {
+TEST_F(NonFinite, NamesRankLayerMicrobatchAndStepAndEndsTheRun) {
     const Outcome outcome = train("--device cpu");
 
     EXPECT_EQ(outcome.code, 2) << outcome.err;

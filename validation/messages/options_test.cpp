@@ -41,7 +41,7 @@ TEST_F(Options, AreQuotedShortAndWithoutControlCharacters) {
 }
 
 // One training for what the batch, the threads and the config file of a run are.
-TEST_F(Options, OfABatchThatIsNotGivenFitTheMicroBatches) {
+TEST_F(Options, OfABatchThatIsNotGivenFitTheMicrobatches) {
     make_corpus();
     const std::string line =
         "train --corpus corpus.h5 --model gpt2-tiny --width 32 --heads 2 --positions 32 --validation-share 0 "

@@ -9,7 +9,7 @@
 namespace trireme::messages {
 namespace {
 
-constexpr int micro_batches = 8;
+constexpr int microbatches = 8;
 constexpr int all_blocks = 16;  // of the model
 
 // Seconds of a stage's instructions.
@@ -72,7 +72,7 @@ StageSeconds mean_of(const std::vector<StageSeconds>& stages) {
     return {.forward = sum.forward / count, .input = sum.input / count, .weight = sum.weight / count};
 }
 
-std::string text_of(const std::vector<StageSeconds>& stages, double send = 0) {
+std::string to_string(const std::vector<StageSeconds>& stages, double send = 0) {
     std::string text;
     for (const StageSeconds& stage : stages) text += (text.empty() ? "" : ";") + stage.text(send);
     return text;
@@ -85,7 +85,7 @@ struct Pipeline {
 
     int stages() const { return pipe * chunks; }
     std::string options() const {
-        const std::string count = std::to_string(micro_batches);
+        const std::string count = std::to_string(microbatches);
         const int blocks = all_blocks / stages();
         std::string cut = std::to_string(1 + blocks);  // with the embedding
         for (int stage = 2; stage < stages(); ++stage) cut += "," + std::to_string(blocks);
@@ -126,7 +126,7 @@ protected:
             planned(pipeline.options() + model + "--cost " + mean.text() + " --compare " + pipeline.schedule)
                 .at(0);
         if (!row.contains("closed_form_bubble")) return std::nullopt;
-        return micro_batches * pipeline.chunks * mean.pass() / (1 - row.at("closed_form_bubble").get<double>());
+        return microbatches * pipeline.chunks * mean.pass() / (1 - row.at("closed_form_bubble").get<double>());
     }
 
     std::vector<StageSeconds> seconds_;  // of the last run, of each stage
@@ -174,13 +174,13 @@ protected:
 private:
     void compare(const Pipeline& pipeline, const std::string& model) {
         const double seconds = simulate(pipeline, model, "products.json");
-        const double prediction = predicted(pipeline, model, text_of(seconds_));
+        const double prediction = predicted(pipeline, model, to_string(seconds_));
         EXPECT_GT(prediction, 0.01);
-        EXPECT_NEAR(seconds, prediction, 0.01 * prediction) << text_of(seconds_);
+        EXPECT_NEAR(seconds, prediction, 0.01 * prediction) << to_string(seconds_);
         const std::optional<double> formula = by_formula(pipeline, model);
         EXPECT_TRUE(formula || pipeline.is_v());  // whose formula is of equal costs
         if (formula) {
-            EXPECT_NEAR(seconds, *formula, 0.01 * *formula) << text_of(seconds_);
+            EXPECT_NEAR(seconds, *formula, 0.01 * *formula) << to_string(seconds_);
         }
     }
 };
@@ -231,7 +231,7 @@ TEST_F(PredictedSteps, AreNearThoseOfANetwork) {
                 SCOPED_TRACE(network.cluster + ": " + pipeline.options());
                 const double seconds = simulate(pipeline, network.model, network.cluster);
 
-                const std::string costs = text_of(seconds_, network.message_seconds());
+                const std::string costs = to_string(seconds_, network.message_seconds());
                 const double prediction = predicted(pipeline, network.model, costs);
                 EXPECT_NEAR(seconds, prediction, 0.05 * prediction) << costs;
             }

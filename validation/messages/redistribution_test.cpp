@@ -47,7 +47,7 @@ protected:
     }
 };
 
-TEST_F(Redistribution, GivesSlowReplicasFewerMicroBatches) {
+TEST_F(Redistribution, GivesSlowReplicasFewerMicrobatches) {
     train_alone();
     const std::string options = "--data 2 --microbatches 4 --slow rank=1,factor=3,steps=6:25 --run-dir ";
 

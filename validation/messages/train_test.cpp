@@ -64,7 +64,7 @@ TEST_F(Train, RefusesALengthBeyondThePositions) {
     expect_train_refusal("--max-length 300", {"--max-length 300", "256"});
 }
 
-TEST_F(Train, RefusesFewerSamplesThanMicroBatches) {
+TEST_F(Train, RefusesFewerSamplesThanMicrobatches) {
     expect_train_refusal("--microbatches 5", {"--batch 4", "--microbatches 5"});
 }
 

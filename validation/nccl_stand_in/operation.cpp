@@ -27,7 +27,7 @@ std::uint64_t bytes_of(std::int32_t type) {
     }
 }
 
-std::string text_of(const char* what, const Posted& posted, const std::string& end) {
+std::string to_string(const char* what, const Posted& posted, const std::string& end) {
     return std::string(what) + " " + std::to_string(posted.count) + " of " + name_of(posted.type) + end;
 }
 
@@ -46,8 +46,8 @@ std::string name_of(std::int32_t type) {
 
 std::string Operation::text() const {
     const Posted own{.count = count, .type = type, .is_in_group = is_in_group};
-    return text_of(is_send ? "sends" : "receives", own,
-                   (is_send ? " to rank " : " from rank ") + std::to_string(peer));
+    return to_string(is_send ? "sends" : "receives", own,
+                     (is_send ? " to rank " : " from rank ") + std::to_string(peer));
 }
 
 Lane& Operation::lane() const {
@@ -84,8 +84,8 @@ bool Operation::go_on() {
         const std::string from = std::to_string(is_send ? communicator->rank : peer);
         const std::string to = std::to_string(is_send ? peer : communicator->rank);
         complain(communicator,
-                 text_of(("rank " + from + " sends").c_str(), own.send[number_ % 2], " to rank ") + to +
-                     text_of(", which receives", own.receive[number_ % 2], ""));
+                 to_string(("rank " + from + " sends").c_str(), own.send[number_ % 2], " to rank ") + to +
+                     to_string(", which receives", own.receive[number_ % 2], ""));
         return false;
     }
     return is_send ? send_chunk() : receive_chunk();

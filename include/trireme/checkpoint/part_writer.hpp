@@ -50,7 +50,7 @@ public:
 
 private:
     friend class PartWriter;
-    struct Place {
+    struct Extent {
         std::uint64_t offset = 0;  // in the file
         std::size_t row_bytes = 0;
         std::size_t block_rows = 1;  // under one sum
@@ -61,7 +61,7 @@ private:
 
     std::size_t part_;
     std::vector<StateBox> boxes_;
-    std::vector<Place> places_;
+    std::vector<Extent> places_;
     std::uint64_t sums_offset_ = 0;
     archive::hdf5::Imprint imprint_;  // made last
 };

@@ -16,7 +16,7 @@
 #include "trireme/device/trace.hpp"
 #include "trireme/model/config.hpp"
 #include "trireme/optim/config.hpp"
-#include "trireme/plan/micro_batch.hpp"
+#include "trireme/plan/microbatch.hpp"
 #include "trireme/plan/recompute.hpp"
 #include "trireme/schedule/predict.hpp"
 

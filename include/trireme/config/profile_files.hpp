@@ -24,7 +24,7 @@ struct ProfileFile {
 };
 
 // As --profile reads it: "3=fast.json".
-std::string text_of(const ProfileFile& file);
-std::string text_of(const RankSpan& ranks);  // "3", "0-3"
+std::string to_string(const ProfileFile& file);
+std::string to_string(const RankSpan& ranks);  // "3", "0-3"
 
 }  // namespace trireme::config

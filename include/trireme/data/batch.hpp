@@ -7,7 +7,7 @@
 
 #include "trireme/base/random.hpp"
 #include "trireme/data/sample_index.hpp"
-#include "trireme/plan/micro_batch.hpp"
+#include "trireme/plan/microbatch.hpp"
 
 namespace trireme::data {
 
@@ -49,12 +49,12 @@ struct Batch {
 };
 
 // Decides the padded length of each micro-batch. `longest` is what `fixed` pads to.
-plan::MicroBatch make_micro_batch(std::vector<plan::SampleVisit> visits, std::span<const Sample> samples,
-                                  plan::LengthPolicy policy, std::size_t longest);
+plan::Microbatch make_microbatch(std::vector<plan::SampleVisit> visits, std::span<const Sample> samples,
+                                 plan::LengthPolicy policy, std::size_t longest);
 
 // Reads the rows that a micro-batch names.
 Batch build_batch(const Corpus& corpus, std::span<const Sample> samples, const BatchRules& rules,
-                  const plan::MicroBatch& micro_batch);
+                  const plan::Microbatch& microbatch);
 
 // Terms of the loss in a list of visits; nothing of the rows is read but the places of questions.
 std::size_t count_targets(const Corpus& corpus, std::span<const Sample> samples, const BatchRules& rules,

@@ -9,7 +9,7 @@
 #include "trireme/base/random.hpp"
 #include "trireme/base/task.hpp"
 #include "trireme/data/corpus.hpp"
-#include "trireme/plan/micro_batch.hpp"
+#include "trireme/plan/microbatch.hpp"
 
 namespace trireme::data {
 

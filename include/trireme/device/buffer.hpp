@@ -13,7 +13,7 @@ namespace trireme::device {
 class Buffer {
 public:
     Buffer() = default;
-    Buffer(std::size_t bytes, Place place);  // throws ResourceError if there is no more
+    Buffer(std::size_t bytes, MemorySpace place);  // throws ResourceError if there is no more
     Buffer(Buffer&& other) noexcept;
     Buffer& operator=(Buffer&& other) noexcept;
     Buffer(const Buffer&) = delete;
@@ -22,19 +22,19 @@ public:
 
     std::byte* data() const { return data_; }
     std::size_t bytes() const { return bytes_; }
-    Place place() const { return place_; }
+    MemorySpace place() const { return place_; }
 
 private:
     std::byte* data_ = nullptr;
     std::size_t bytes_ = 0;
-    Place place_ = Place::memory;
+    MemorySpace place_ = MemorySpace::host;
 };
 
 // Hands out tensors one after the other from one buffer; `release` takes back all that came after a `mark`.
 // A ghost arena has no end and counts: its peak() is the capacity that a real one needs for the same calls.
 class Arena {
 public:
-    Arena(std::string name, std::size_t capacity_bytes, Place place);
+    Arena(std::string name, std::size_t capacity_bytes, MemorySpace place);
 
     Tensor tensor(DType dtype, std::size_t rows, std::size_t columns);  // starts on a cache line; not cleared
     std::size_t mark() const { return used_; }

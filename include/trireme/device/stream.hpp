@@ -101,7 +101,7 @@ struct Stream {
     Trace* trace = nullptr;                // notes kernels, but for a GPU's; null: no trace shows them
     kernels::ValueCheck* check = nullptr;  // sees what kernels read and write; null: no check
 
-    Place place() const;  // of the tensors that its kernels are given
+    MemorySpace place() const;  // of the tensors that its kernels are given
     bool is_on_gpu() const { return std::holds_alternative<CudaStream>(backend); }
     // Waits for the GPU, if there is one, so that the ledger has all kernels until now.
     void settle();

@@ -15,7 +15,7 @@ namespace trireme::device {
 
 // Memory of the machine or of its GPU; or addresses that are only counted, for the ghost backend, which never
 // follows them.
-enum class Place : std::uint8_t { memory, gpu, ghost };
+enum class MemorySpace : std::uint8_t { host, gpu, ghost };
 
 enum class DType : std::uint8_t { f32, f64, i32, i64, bf16 };
 
@@ -81,7 +81,7 @@ struct BasicTensor {
     std::size_t rows = 0;
     std::size_t columns = 0;
     std::size_t stride = 0;  // elements from one row to the next; >= columns
-    Place place = Place::memory;
+    MemorySpace place = MemorySpace::host;
 
     std::size_t size() const { return rows * columns; }
     std::size_t bytes() const { return size() * bytes_of(dtype); }
@@ -99,13 +99,13 @@ struct BasicTensor {
 
     // For who runs on `user`: the machine's processor, unless told otherwise.
     template <class T>
-    auto as(Place user = Place::memory) const {
+    auto as(MemorySpace user = MemorySpace::host) const {
         if (dtype != dtype_of<T>()) {
             throw BugError(cat("a tensor of ", name_of(dtype), " was read as ", name_of(dtype_of<T>())));
         }
-        if (is_present() && (place == Place::gpu) != (user == Place::gpu)) {
-            throw BugError(user == Place::gpu ? "a kernel of the GPU was given the machine's memory"
-                                              : "the GPU's memory was read without it");
+        if (is_present() && (place == MemorySpace::gpu) != (user == MemorySpace::gpu)) {
+            throw BugError(user == MemorySpace::gpu ? "a kernel of the GPU was given the machine's memory"
+                                                    : "the GPU's memory was read without it");
         }
         using Element = std::conditional_t<is_const, const T, T>;
         return Elements<Element>{static_cast<Element*>(data), rows, columns, stride};

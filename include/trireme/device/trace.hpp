@@ -34,7 +34,7 @@ struct TraceEvent {
     double end = 0;
     std::size_t step = 0;   // that it belongs to, from 1
     int stage = -1;         // -1: of none
-    int micro_batch = -1;   // of its step; likewise
+    int microbatch = -1;    // of its step; likewise
     std::size_t bytes = 0;  // that it sends, gets or moves; 0: not said
 };
 

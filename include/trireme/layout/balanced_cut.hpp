@@ -20,8 +20,8 @@ struct StagePlace {
 
 struct BalanceRules {
     std::vector<StagePlace> stages;
-    std::size_t micro_batches = 1;  // of a step, that pass each stage
-    std::size_t memory_limit = 0;   // bytes of a stage; 0: none
+    std::size_t microbatches = 1;  // of a step, that pass each stage
+    std::size_t memory_limit = 0;  // bytes of a stage; 0: none
 };
 
 // Throws ConfigError for more stages than layers.

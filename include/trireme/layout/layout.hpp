@@ -86,7 +86,7 @@ bool is_v(const Layout& layout);
 bool takes_even_turns(const Layout& layout);
 
 // For people: "stage 0: layers 0-6, rank 0 | rank 1", with the halves of blocks as .5: one line for each stage.
-std::string text_of(const Layout& layout);
+std::string to_string(const Layout& layout);
 
 // "rank 4", "ranks 0,1", "ranks 0-3,8": three or more neighbours in a row are a run.
 std::string text_of_ranks(const std::vector<int>& ranks);

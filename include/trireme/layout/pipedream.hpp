@@ -14,7 +14,7 @@ namespace trireme::layout {
 struct PipedreamRules {
     int ranks = 1;
     std::vector<LinkLevel> links = {};  // none: messages take no time
-    int micro_batches = 1;              // of a step, over all replicas
+    int microbatches = 1;               // of a step, over all replicas
     std::size_t memory_limit = 0;       // bytes of a rank; 0: none
     bool stashes_weights = false;       // each micro-batch in flight has its own version of the parameters
 };

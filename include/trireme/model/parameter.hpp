@@ -40,7 +40,7 @@ ParameterSpec matrix_spec(std::string name, std::size_t rows, std::size_t column
 // and optimizer moments alike.
 class ParameterTensors {
 public:
-    ParameterTensors(const std::vector<ParameterSpec>& specs, device::DType dtype, device::Place place);
+    ParameterTensors(const std::vector<ParameterSpec>& specs, device::DType dtype, device::MemorySpace place);
 
     const device::Tensor& operator[](std::size_t i) const { return tensors_[i]; }
     device::Tensor all()

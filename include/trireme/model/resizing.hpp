@@ -58,7 +58,7 @@ public:
     // `most_rows` are a micro-batch's, of all tensor ranks. Filling::same remembers gradients in memory of
     // `place`.
     Resizing(const std::vector<ProjectionShape>& projections, Filling filling, device::DType dtype,
-             std::size_t most_rows, device::Place place);
+             std::size_t most_rows, device::MemorySpace place);
 
     // Begins a period, while no micro-batch is in flight: all of its passes leave out the same. The channels of
     // each projection that is named, ascending; the others keep all.

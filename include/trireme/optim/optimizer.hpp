@@ -56,7 +56,7 @@ public:
     // Keeps numbers of `shards` alone: those are what it updates. One with a backup has as much memory again,
     // and for the values, which are of type `values`.
     Optimizer(const OptimizerConfig& config, const std::vector<model::ParameterSpec>& specs,
-              std::vector<ParameterShard> shards, device::DType values, device::Place place,
+              std::vector<ParameterShard> shards, device::DType values, device::MemorySpace place,
               bool has_backup = false);
 
     // One update with gradients scaled by `gradient_scale`. Weights of channels in `left_out` (or none) do not

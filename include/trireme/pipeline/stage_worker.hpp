@@ -13,7 +13,7 @@ public:
     virtual ~StageWorker() = default;
 
     // Of the micro-batch, on all ranks of a team together. One without rows sends no messages.
-    virtual std::size_t rows(int micro_batch) const = 0;
+    virtual std::size_t rows(int microbatch) const = 0;
 
     // Memory for what a receive brings, contiguous: (own rows, width). Asked once, when it is posted.
     virtual device::Tensor place_for(const schedule::Instruction& receive) = 0;

@@ -16,7 +16,7 @@ namespace trireme::plan {
 struct Decision {
     std::size_t step = 0;  // behind which the plan changes
     layout::Layout layout = {};
-    std::optional<int> micro_batches = {};           // of a step, in all; none: as many as before
+    std::optional<int> microbatches = {};            // of a step, in all; none: as many as before
     std::optional<std::string> schedule = {};        // its name; none: as before
     std::vector<double> left_out = {};               // as Plan has it
     std::vector<layout::Migration> migrations = {};  // likewise

@@ -65,7 +65,7 @@ private:
     };
     using Knots = std::vector<Knot>;  // of one kernel, by rising bytes
 
-    static std::vector<double> place_of(const KernelCall& call);
+    static std::vector<double> coordinates_of(const KernelCall& call);
     static double seconds_by_bytes(const Knots& knots, double bytes);
     static double log_reached(const Knots& knots, const std::vector<double>& place);
 

@@ -27,7 +27,7 @@ struct ProvedPrograms {
 
     schedule::Phases phases() const { return {.prologue = prologue, .body = programs}; }
     // Whether a step can be executed by itself: nothing is in flight over its end, and no weights are old.
-    bool ends_with_step() const { return enough_steps(phases(), shape.micro_batches) == 1; }
+    bool ends_with_step() const { return enough_steps(phases(), shape.microbatches) == 1; }
     // Of a team, over the smallest number of steps that represents all others.
     schedule::Program long_program(int team) const;
 };
@@ -49,8 +49,8 @@ struct Plan {
     ProvedPrograms training;
     ProvedPrograms evaluation;  // forward only, of as many micro-batches
 
-    int micro_batches() const { return training.shape.micro_batches; }  // of a step, over all replicas
-    int team_of(int rank) const { return team_of_rank(teams, rank); }   // -1: idle
+    int microbatches() const { return training.shape.microbatches; }   // of a step, over all replicas
+    int team_of(int rank) const { return team_of_rank(teams, rank); }  // -1: idle
 };
 
 struct PlanWish {
@@ -58,7 +58,7 @@ struct PlanWish {
     std::string schedule = "1f1b";
     schedule::Phases own_programs = {};  // of a file: one for each team, or for each rank that works (those of
                                          // a team equal); none: the schedule is one of ours
-    int micro_batches = 1;               // of a step
+    int microbatches = 1;                // of a step
     bool is_each = true;                 // that many for each replica of a grid, instead of in all
     std::vector<Recompute> recompute = {};  // one for all stages, or one for each
     bool cuts_rows = false;

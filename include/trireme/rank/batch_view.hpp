@@ -12,7 +12,7 @@
 namespace trireme::rank {
 
 // Where the samples of a micro-batch lie.
-stage::BatchShape shape_of(const plan::MicroBatch& micro_batch, const std::vector<data::Sample>& samples);
+stage::BatchShape shape_of(const plan::Microbatch& microbatch, const std::vector<data::Sample>& samples);
 
 // Points into the batch, which must outlive it; or to where `sender` has sent it, for kernels that its queue is
 // given from here on.

@@ -71,7 +71,7 @@ public:
     // those that this rank has nothing to do with are not looked at. Steps are added before they are executed,
     // the first ones and as many as the programs look ahead before begin_steps().
     void begin(device::Stream& stream, const plan::ProvedPrograms& programs, const RoundOptions& options);
-    void add_step(const std::deque<BatchView>& micro_batches, double loss_scale);
+    void add_step(const std::deque<BatchView>& microbatches, double loss_scale);
     // Point-to-point with neighbours, and collective over the team. Executes what comes before the first step,
     // and then one step after the other.
     void begin_steps();
@@ -92,7 +92,7 @@ public:
     double own_loss(int step) const;
 
     // Whether this rank executes some stage of a micro-batch.
-    bool needs(const schedule::PipelineShape& shape, int micro_batch) const;
+    bool needs(const schedule::PipelineShape& shape, int microbatch) const;
 
     // From here on this rank may leave out a part of its products, by the weights as they are, or have it
     // computed by others, or compute some of theirs.

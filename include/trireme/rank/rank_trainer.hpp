@@ -97,7 +97,7 @@ private:
     std::unique_ptr<StepInFlight> prepared(std::size_t step);
     void add_step(std::size_t step);
     void add_batches(StepInFlight& step, const std::vector<plan::SampleVisit>& visits);
-    bool is_of_ghosts() const { return job_.place == device::Place::ghost; }
+    bool is_of_ghosts() const { return job_.place == device::MemorySpace::ghost; }
     void after_layer() override;
     void update(int step) override;
     bool validate(int step) override;

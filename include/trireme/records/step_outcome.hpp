@@ -91,7 +91,7 @@ struct RecordFields {
 };
 
 // How many a rank says, of a run whose tensors are there.
-std::size_t fields_of_record(device::Place place);
+std::size_t fields_of_record(device::MemorySpace place);
 
 // Adds what all ranks have said of it; what the step had to do is known before.
 void add_records(const comm::Gathered& all, StepOutcome& outcome);

@@ -38,12 +38,12 @@ enum class Op : std::uint8_t {
     validate
 };
 
-inline constexpr int no_micro_batch = -1;  // of reduce, step and validate
+inline constexpr int no_microbatch = -1;  // of reduce, step and validate
 
 struct Instruction {
     Op op = Op::forward;
     int stage = 0;
-    int micro_batch = no_micro_batch;
+    int microbatch = no_microbatch;
     int age = 0;  // of the weights: 0 or more updates; of compute instructions, others have 0
 
     friend bool operator==(const Instruction&, const Instruction&) = default;
@@ -54,10 +54,10 @@ using Program = std::vector<Instruction>;
 bool is_compute(Op op);  // forward, backward and its halves
 bool is_send(Op op);
 bool is_receive(Op op);
-bool has_micro_batch(Op op);
+bool has_microbatch(Op op);
 
-std::string text_of(const Instruction& instruction);  // "2SEND_F0"
-std::string text_of(const Program& program);          // "0F0 0SEND_F0 ...": separated by spaces
+std::string to_string(const Instruction& instruction);  // "2SEND_F0"
+std::string to_string(const Program& program);          // "0F0 0SEND_F0 ...": separated by spaces
 
 // Throws ConfigError for a text that is no instruction; `place` ("line 3 of my.csv") begins the message.
 Instruction parse_instruction(std::string_view text, const std::string& place);

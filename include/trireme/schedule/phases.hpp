@@ -9,7 +9,7 @@
 namespace trireme::schedule {
 
 // The body of step t ends with its STEPs or, where updates are validated, its VALIDATEs. Micro-batch m of it is
-// of step t + m / micro_batches: where that is a later step, its forwards run ahead of what ends the step. The
+// of step t + m / microbatches: where that is a later step, its forwards run ahead of what ends the step. The
 // prologue, micro-batches counted from the first step, has what the first body finds done. Synchronous
 // schedules have bodies alone, of their own step alone.
 //
@@ -23,12 +23,12 @@ struct Phases {
 };
 
 // How many steps beyond its own a body or the prologue reaches into.
-int look_ahead(const Phases& phases, int micro_batches);
+int look_ahead(const Phases& phases, int microbatches);
 
 bool has_prologue(const Phases& phases);
 
 // Whether there is work over the end of a step: otherwise each body is of its own step alone.
-bool keeps_work_in_flight(const Phases& phases, int micro_batches);
+bool keeps_work_in_flight(const Phases& phases, int microbatches);
 
 // Programs of `steps` steps that begin with nothing under way and end so: nothing is done for later steps.
 // `shape` is of one step.
@@ -38,7 +38,7 @@ Program unrolled_of(int team, const Phases& phases, const PipelineShape& shape, 
 // So many steps that what is true of their unrolling, is of that of more: the first of them begins with nothing
 // under way, the last ends so, and one between them is like all that would follow, weights of all ages
 // included.
-int enough_steps(const Phases& phases, int micro_batches);
+int enough_steps(const Phases& phases, int microbatches);
 
 // The phases whose unrolling is `programs`. These cover shape.steps steps, enough for two bodies that nothing
 // is left out of. Throws BugError where they do not repeat.
@@ -48,6 +48,6 @@ Phases folded(const std::vector<Program>& programs, const PipelineShape& shape);
 bool repeat(const std::vector<Program>& programs, const PipelineShape& shape);
 
 // The same program for a later step: its micro-batches' numbers are that much higher.
-Program shifted(const Program& program, int micro_batches);
+Program shifted(const Program& program, int microbatches);
 
 }  // namespace trireme::schedule

@@ -29,19 +29,19 @@ std::vector<std::string> cores_of_ranks(comm::Communicator& control);
 // Collective over `control`. Says on all ranks why memory does not suffice; empty if it does. It does not if a
 // node, a memory control group (the limit of a Slurm job or a container) or a GPU has less memory left than the
 // ranks that share it need.
-std::string lack_of_memory(std::size_t rank_bytes, device::Place place, const comm::Session& session,
+std::string lack_of_memory(std::size_t rank_bytes, device::MemorySpace place, const comm::Session& session,
                            comm::Communicator& control);
 // As lack_of_memory(), but throws ConfigError.
-void refuse_more_than_memory(std::size_t rank_bytes, device::Place place, const comm::Session& session,
+void refuse_more_than_memory(std::size_t rank_bytes, device::MemorySpace place, const comm::Session& session,
                              comm::Communicator& control);
 
 // Bytes that this process had there at once, at most: of a GPU since it was told to forget what was before,
 // when it has the result.
-std::size_t peak_bytes(device::Place place);
+std::size_t peak_bytes(device::MemorySpace place);
 // The same without mapped files, such as the code of libraries, which no prediction counts.
-std::size_t peak_allocated_bytes(device::Place place);
+std::size_t peak_allocated_bytes(device::MemorySpace place);
 // Begins a new peak on a GPU. Returns peak_allocated_bytes().
-std::size_t forget_peak(device::Place place);
+std::size_t forget_peak(device::MemorySpace place);
 
 // Collective over `control`. What the rank that needs most will hold.
 RankMemory fullest(comm::Communicator& control, const RankMemory& own);

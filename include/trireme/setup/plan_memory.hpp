@@ -17,11 +17,11 @@ struct SizedPlan {
     const plan::Plan& plan;
     device::DType dtype;
     const std::vector<stage::BatchShape>& largest;  // micro-batches
-    device::Place place;                            // of tensors; of ghosts whatever is counted
+    device::MemorySpace place;                      // of tensors; of ghosts whatever is counted
 
     SizedPlan(const model::ModelConfig& of_model, const plan::Plan& of_plan, device::DType of_numbers,
               const std::vector<stage::BatchShape>& of_batches,
-              device::Place of_tensors = device::Place::memory)
+              device::MemorySpace of_tensors = device::MemorySpace::host)
         : model(of_model), plan(of_plan), dtype(of_numbers), largest(of_batches), place(of_tensors) {}
     SizedPlan(const Job& job, const PlanState& state)
         : SizedPlan(job.model, state.plan, job.dtype, state.largest, job.place) {}

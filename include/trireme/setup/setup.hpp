@@ -57,7 +57,7 @@ struct Job {
     data::SampleIndex samples;
     data::BatchRules train_rules, validation_rules;
     device::DType dtype = device::DType::f32;
-    device::Place place = device::Place::memory;  // of tensors
+    device::MemorySpace place = device::MemorySpace::host;  // of tensors
     layout::BucketRules buckets = {};
     std::size_t steps = 0;
     bool resumes = false;                        // `stored` is a checkpoint of this run
@@ -75,7 +75,7 @@ struct Job {
 // The plan that a run is in, and what follows from it. A change of plan replaces all of it.
 struct PlanState {
     plan::Plan plan;
-    std::size_t micro_batch_samples = 1;          // of the largest micro-batch
+    std::size_t microbatch_samples = 1;           // of the largest micro-batch
     std::vector<stage::BatchShape> largest = {};  // micro-batches that a step and an evaluation may hold
     stage::GradientPlan gradients = {};
 };
@@ -88,7 +88,7 @@ struct Setup {
 };
 
 device::DType dtype_of(config::Precision precision);
-device::Place place_of(config::DeviceKind device);  // of tensors
+device::MemorySpace memory_space_of(config::DeviceKind device);  // of tensors
 
 // Tokens of the longest sample: --max-length, or the model's positions. Throws ConfigError for more than these,
 // and for more samples a step than anyone has.
@@ -96,10 +96,10 @@ std::size_t longest_sample(const config::RunConfig& config, const model::ModelCo
 void check_batch_size(const config::RunConfig& config);
 
 // The number of samples in the largest micro-batch of a plan, for `batch` samples a step.
-std::size_t samples_of_micro_batch(std::size_t batch, const plan::Plan& plan);
+std::size_t samples_of_microbatch(std::size_t batch, const plan::Plan& plan);
 
 // Micro-batches of so many samples, of training and of evaluation, with the most rows.
-std::vector<stage::BatchShape> largest_micro_batches(const Job& job, std::size_t samples);
+std::vector<stage::BatchShape> largest_microbatches(const Job& job, std::size_t samples);
 
 // Throws ConfigError where a step of `batch` samples has fewer samples than micro-batches.
 void check_batch_is_enough(std::size_t batch, const plan::Plan& plan, const PlanRequest& request);

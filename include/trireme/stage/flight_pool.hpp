@@ -10,7 +10,7 @@ namespace trireme::stage {
 
 class FlightPool {
 public:
-    FlightPool(std::size_t bytes_each, device::Place place) : bytes_each_(bytes_each), place_(place) {}
+    FlightPool(std::size_t bytes_each, device::MemorySpace place) : bytes_each_(bytes_each), place_(place) {}
 
     std::unique_ptr<Flight> take() {
         if (free_.empty()) make_one();
@@ -35,7 +35,7 @@ private:
     }
 
     std::size_t bytes_each_;
-    device::Place place_;
+    device::MemorySpace place_;
     std::vector<std::unique_ptr<Flight>> free_;
     std::size_t count_ = 0;
 };

@@ -38,7 +38,7 @@ public:
     // holders is in `groups`. Everything outlives the exchange.
     GradientExchange(const GradientPlan& plan, int rank, const std::vector<model::ParameterSpec>& specs,
                      const model::ParameterTensors& values, const model::ParameterTensors& gradients,
-                     const DataGroups& groups, device::Place place);
+                     const DataGroups& groups, device::MemorySpace place);
     ~GradientExchange();
     GradientExchange(GradientExchange&& other) noexcept;
 

@@ -21,8 +21,8 @@ struct Copies {
 class LocalParameters {
 public:
     // Specs of equal names are the same tensor: a tied table that two stages of the rank use.
-    LocalParameters(const std::vector<model::ParameterSpec>& specs, device::DType dtype, device::Place place,
-                    const Copies& copies = {});
+    LocalParameters(const std::vector<model::ParameterSpec>& specs, device::DType dtype,
+                    device::MemorySpace place, const Copies& copies = {});
 
     const std::vector<model::ParameterSpec>& specs() const { return specs_; }
     // Copy 0 is the newest.

@@ -22,7 +22,7 @@ namespace trireme::stage {
 class LocalStages final : public pipeline::StageWorker {
 public:
     // `group` (or none, where the team is one rank) outlives it.
-    LocalStages(const LocalWork& work, comm::Communicator* group, bool cuts_rows, device::Place place);
+    LocalStages(const LocalWork& work, comm::Communicator* group, bool cuts_rows, device::MemorySpace place);
     ~LocalStages() override;
 
     const LocalParameters& parameters() const { return parameters_; }
@@ -69,7 +69,7 @@ public:
         return static_cast<std::size_t>(step) % parameters_.copies().gradients;
     }
 
-    std::size_t rows(int micro_batch) const override;
+    std::size_t rows(int microbatch) const override;
     device::Tensor place_for(const schedule::Instruction& receive) override;
     device::ConstTensor result_for(const schedule::Instruction& send) override;
     void sent(const schedule::Instruction& send) override;
@@ -96,9 +96,9 @@ private:
         return round_->shape.executor_of(stage, microbatch) == work_.team;
     }
     int step_of(const schedule::Instruction& instruction) const {
-        return round_->shape.step_of(instruction.micro_batch);
+        return round_->shape.step_of(instruction.microbatch);
     }
-    model::Pass pass_of(int micro_batch);
+    model::Pass pass_of(int microbatch);
     device::ConstTensor input_of(const schedule::Instruction& instruction);
     device::ConstTensor grad_output_of(const schedule::Instruction& instruction);
     device::Tensor grad_input_of(const schedule::Instruction& instruction);
@@ -106,7 +106,7 @@ private:
     void listen(const schedule::Instruction& backward);
     std::size_t weights_of(const schedule::Instruction& instruction) const;
     Flight& flight_for_backward(const schedule::Instruction& instruction);
-    void note_outcome(int micro_batch, const Stage& last, const Flight& flight);
+    void note_outcome(int microbatch, const Stage& last, const Flight& flight);
     void open_gradients(int step);
     void finish_forward(const schedule::Instruction& instruction, Passage& passage);
     void release_inputs(const schedule::Instruction& instruction);
@@ -123,7 +123,7 @@ private:
     FlightPool flights_;
     std::unique_ptr<model::TensorGroup> group_;
     std::unique_ptr<GhostPasses> ghosts_;  // null: every pass is computed
-    device::Place place_;
+    device::MemorySpace place_;
     std::vector<GradientExchange>* exchanges_ = nullptr;
     PassEvents events_;
 

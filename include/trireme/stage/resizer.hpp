@@ -19,7 +19,7 @@ struct ResizerConfig {
     RandomKey key = {};                        // of ChannelPolicy::random: the run's seed, and the rank
     device::DType dtype = device::DType::f32;  // of the weights
     std::size_t most_rows = 0;                 // of a micro-batch, of all tensor ranks
-    device::Place place = device::Place::memory;
+    device::MemorySpace place = device::MemorySpace::host;
 };
 
 class Resizer {

@@ -11,7 +11,7 @@ namespace trireme::stage {
 class RowBuffers {
 public:
     // Each of at most `rows` x `width`.
-    RowBuffers(std::size_t rows, std::size_t width, device::DType dtype, device::Place place);
+    RowBuffers(std::size_t rows, std::size_t width, device::DType dtype, device::MemorySpace place);
 
     device::Tensor take(std::size_t rows);  // (rows, width), contiguous
     void give_back(const device::Tensor& tensor);
@@ -25,7 +25,7 @@ private:
 
     std::size_t most_rows_, width_;
     device::DType dtype_;
-    device::Place place_;
+    device::MemorySpace place_;
     std::vector<device::Buffer> buffers_;
     std::vector<std::byte*> free_;
 };

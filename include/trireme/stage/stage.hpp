@@ -15,7 +15,7 @@ namespace trireme::stage {
 
 // A micro-batch on its way through a stage: what its forward pass leaves for its backward pass.
 struct Flight {
-    Flight(std::size_t bytes, device::Place place) : kept("activation", bytes, place) {}
+    Flight(std::size_t bytes, device::MemorySpace place) : kept("activation", bytes, place) {}
 
     device::Arena kept;
     std::size_t weights = 0;  // which copies of the parameters it uses, and where it leaves their gradients
@@ -46,7 +46,7 @@ StageMemory larger_of(const StageMemory& a, const StageMemory& b);
 
 struct Workspace {
     // Capacities are `memory`'s.
-    Workspace(const StageMemory& memory, device::Place place)
+    Workspace(const StageMemory& memory, device::MemorySpace place)
         : scratch("scratch", memory.scratch, place),
           again("recompute", memory.again, place),
           exchange("tensor exchange", memory.exchange, place) {}

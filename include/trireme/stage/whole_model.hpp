@@ -17,7 +17,7 @@ struct PassOptions {
 class WholeModel {
 public:
     // `memory` are the capacities it works in; see predict().
-    WholeModel(const model::ModelConfig& config, device::DType dtype, device::Place place,
+    WholeModel(const model::ModelConfig& config, device::DType dtype, device::MemorySpace place,
                const StageMemory& memory, plan::Recompute recompute = plan::Recompute::none);
 
     const std::vector<model::ParameterSpec>& parameters() const { return parameters_.specs(); }

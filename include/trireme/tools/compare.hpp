@@ -24,7 +24,7 @@ struct Compared {
 std::vector<Compared> compare(const PlanConfig& config);
 
 // A table, with what was refused and why; a JSON array; and lines of commas with a header.
-std::string text_of(const std::vector<Compared>& schedules);
+std::string to_string(const std::vector<Compared>& schedules);
 std::string json_of(const std::vector<Compared>& schedules);
 std::string csv_of(const std::vector<Compared>& schedules);
 

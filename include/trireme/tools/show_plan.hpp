@@ -55,7 +55,7 @@ struct Forecast {
 Forecast foresee(const PlanConfig& config);
 
 // For people: layout, parameters, the programs as a grid, and the prediction beside its closed form.
-std::string text_of(const Forecast& forecast);
+std::string to_string(const Forecast& forecast);
 
 // {"layout", "programs", "parameters", "prediction", ...}: see README.
 std::string json_of(const Forecast& forecast);

@@ -54,7 +54,8 @@ Option profile_option(std::vector<config::ProfileFile>& files) {
         .get =
             [&files] {
                 std::string text;
-                for (const config::ProfileFile& file : files) text += (text.empty() ? "" : ",") + text_of(file);
+                for (const config::ProfileFile& file : files)
+                    text += (text.empty() ? "" : ",") + to_string(file);
                 return text;
             }};
 }

@@ -92,7 +92,7 @@ std::unique_ptr<NcclChannel> open_channel(const NcclLibrary& library, Communicat
                                           const ChannelEnds& ends, const device::Patience& patience) {
     auto channel = std::make_unique<NcclChannel>(library, ends, agreed_id(library, ranks, ends));
     wait_until_ready(*channel, patience, "open");
-    const device::Buffer first(1, device::Place::gpu);
+    const device::Buffer first(1, device::MemorySpace::gpu);
     device::GpuMoment over;
     channel->start(first.data(), first.bytes());
     wait_until_ready(*channel, patience, "connect");

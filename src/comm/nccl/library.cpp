@@ -6,7 +6,7 @@
 namespace trireme::comm {
 
 NcclLibrary::NcclLibrary(const std::vector<std::string>& names) : library_(names, "sending from GPU to GPU") {
-    library_.find("ncclGetErrorString", calls_.text_of);
+    library_.find("ncclGetErrorString", calls_.to_string);
     library_.find("ncclGetVersion", calls_.get_version);
     check(calls_.get_version(&version_), "ncclGetVersion");
     if (version_ < oldest_version) {
@@ -28,7 +28,7 @@ NcclLibrary::NcclLibrary(const std::vector<std::string>& names) : library_(names
 std::string NcclLibrary::reason(ncclResult_t result, ncclComm_t comm) const {
     const char* const last = calls_.last_error == nullptr ? nullptr : calls_.last_error(comm);
     const bool says_more = last != nullptr && *last != '\0';
-    return says_more ? cat(calls_.text_of(result), " (", last, ")") : calls_.text_of(result);
+    return says_more ? cat(calls_.to_string(result), " (", last, ")") : calls_.to_string(result);
 }
 
 void NcclLibrary::check(ncclResult_t result, const char* call) const {

@@ -24,7 +24,7 @@ public:
         decltype(&ncclCommFinalize) finalize = nullptr;
         decltype(&ncclCommDestroy) destroy = nullptr;
         decltype(&ncclCommAbort) abort = nullptr;
-        decltype(&ncclGetErrorString) text_of = nullptr;
+        decltype(&ncclGetErrorString) to_string = nullptr;
         decltype(&ncclGetLastError) last_error = nullptr;
     };
 

@@ -33,7 +33,7 @@ struct Header {
 // `starts` until NCCL has given it to the queue.
 enum class State : std::uint8_t { waits, starts, is_in_queue, is_refused };
 
-struct Message {
+struct NcclMessage {
     bool is_send = false;
     int peer = 0;
     Label label = 0;
@@ -52,7 +52,7 @@ struct Message {
 // One end of a channel, and what is to go through it, in its order.
 struct End {
     std::unique_ptr<NcclChannel> channel;
-    std::deque<Message*> waiting = {};  // and the one that starts
+    std::deque<NcclMessage*> waiting = {};  // and the one that starts
     std::deque<Signal> heard = {};
 };
 
@@ -78,7 +78,7 @@ protected:
 
 private:
     using Ends = std::map<int, End>;  // by the rank at the other end
-    using Messages = std::map<Ticket, Message>;
+    using Messages = std::map<Ticket, NcclMessage>;
 
     void open(const std::vector<RankPair>& pairs);
     void close();
@@ -88,11 +88,11 @@ private:
     void go_on();
     void go_on(End& end);
     bool may_start(End& end);
-    bool has_come(Message& message);
-    void look_at_header(Message& message);
+    bool has_come(NcclMessage& message);
+    void look_at_header(NcclMessage& message);
     void start(End& end);
     void has_started(End& end);
-    bool is_over(Message& message);
+    bool is_over(NcclMessage& message);
     void abandon() noexcept;
     template <class Call>
     void or_abandon(Call&& call);
@@ -184,7 +184,7 @@ NcclGroup::Messages::iterator NcclGroup::add(bool is_send, int peer, Label label
 Communicator::Ticket NcclGroup::start_send(device::ConstTensor tensor, int peer, Label label) {
     if (!tensor.is_contiguous()) throw BugError("a message must be contiguous");
     traffic_.bytes_sent += tensor.bytes();
-    if (tensor.place != device::Place::gpu) {
+    if (tensor.place != device::MemorySpace::gpu) {
         const Ticket travels = ranks_->start_send(tensor, peer, label);
         const auto added = add(true, peer, label);
         added->second.travels = travels;
@@ -192,7 +192,7 @@ Communicator::Ticket NcclGroup::start_send(device::ConstTensor tensor, int peer,
     }
     End& end = end_of(true, peer);
     const auto added = add(true, peer, label);
-    Message& message = added->second;
+    NcclMessage& message = added->second;
     message.is_of_gpu = true;
     message.memory = const_cast<void*>(tensor.data);  // NCCL reads it alone
     message.bytes = tensor.bytes();
@@ -207,7 +207,7 @@ Communicator::Ticket NcclGroup::start_send(device::ConstTensor tensor, int peer,
 
 Communicator::Ticket NcclGroup::start_receive(device::Tensor tensor, int peer, Label label) {
     if (!tensor.is_contiguous()) throw BugError("a message must be contiguous");
-    if (tensor.place != device::Place::gpu) {
+    if (tensor.place != device::MemorySpace::gpu) {
         const Ticket travels = ranks_->start_receive(tensor, peer, label);
         const auto added = add(false, peer, label);
         added->second.travels = travels;
@@ -215,7 +215,7 @@ Communicator::Ticket NcclGroup::start_receive(device::Tensor tensor, int peer, L
     }
     End& end = end_of(false, peer);
     const auto added = add(false, peer, label);
-    Message& message = added->second;
+    NcclMessage& message = added->second;
     message.is_of_gpu = true;
     message.memory = tensor.data;
     message.bytes = tensor.bytes();
@@ -235,7 +235,7 @@ bool NcclGroup::is_done(Ticket ticket) {
     const auto found = messages_.find(ticket);
     if (found == messages_.end())
         throw BugError(cat("message ", ticket, " of the ", name(), " group is not in flight"));
-    Message& message = found->second;
+    NcclMessage& message = found->second;
     if (message.is_of_gpu) {
         if (!is_over(message)) return false;
     } else if (!has_come(message)) {
@@ -249,7 +249,7 @@ bool NcclGroup::is_done(Ticket ticket) {
 
 // What the queue is given after a receive that is done begins behind it; a send's memory is nobody's before it
 // is over.
-bool NcclGroup::is_over(Message& message) {
+bool NcclGroup::is_over(NcclMessage& message) {
     if (message.state == State::is_refused) return !message.is_send || has_come(message);
     if (message.state != State::is_in_queue || !has_come(message)) return false;
     if (!message.over) return true;
@@ -259,7 +259,7 @@ bool NcclGroup::is_over(Message& message) {
 }
 
 // By MPI. One that is not the one that was waited for has come, too.
-bool NcclGroup::has_come(Message& message) {
+bool NcclGroup::has_come(NcclMessage& message) {
     if (message.has_travelled) return true;
     try {
         message.has_travelled = ranks_->is_done(message.travels);
@@ -295,14 +295,14 @@ void NcclGroup::go_on(End& end) {
 
 // Both sides refuse the same: what is wanted is not what is sent.
 bool NcclGroup::may_start(End& end) {
-    Message& message = *end.waiting.front();
+    NcclMessage& message = *end.waiting.front();
     if (message.is_send) return !end.heard.empty();
     if (!has_come(message)) return false;
     look_at_header(message);
     return message.mismatch || message.bytes == 0 || !end.heard.empty();
 }
 
-void NcclGroup::look_at_header(Message& message) {
+void NcclGroup::look_at_header(NcclMessage& message) {
     const Header& header = message.header;
     const bool is_of_gpu = header.place == Header::of_gpu;
     const bool is_alike =
@@ -318,7 +318,7 @@ void NcclGroup::look_at_header(Message& message) {
 }
 
 void NcclGroup::start(End& end) {
-    Message& message = *end.waiting.front();
+    NcclMessage& message = *end.waiting.front();
     const bool is_refused =
         message.is_send ? !end.heard.front().is_of(message.label, message.bytes) : message.mismatch.has_value();
     const bool is_empty = message.bytes == 0;  // nothing that NCCL could carry
@@ -334,7 +334,7 @@ void NcclGroup::start(End& end) {
 }
 
 void NcclGroup::has_started(End& end) {
-    Message& message = *end.waiting.front();
+    NcclMessage& message = *end.waiting.front();
     end.channel->queue().mark(message.over.emplace());
     message.state = State::is_in_queue;
     end.waiting.pop_front();
@@ -360,7 +360,7 @@ void NcclGroup::abandon() noexcept {
 }
 
 std::string NcclGroup::describe(Ticket ticket) const {
-    const Message& message = messages_.at(ticket);
+    const NcclMessage& message = messages_.at(ticket);
     return cat("rank ", rank(), message.is_send ? "'s message to rank " : "'s message from rank ",
                message.peer);
 }

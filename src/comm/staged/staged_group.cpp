@@ -37,7 +37,7 @@ private:
     std::map<std::size_t, std::vector<std::byte*>> free_;
 };
 
-struct Message {
+struct StagedMessage {
     bool is_send = false;
     int peer = 0;
     Label label = 0;
@@ -85,11 +85,11 @@ protected:
     std::string describe(Ticket ticket) const override;
 
 private:
-    Ticket add(Message message);
+    Ticket add(StagedMessage message);
     void start_what_has_left_the_gpu();
-    bool has_come(std::map<Ticket, Message>::iterator message);
-    void forget(std::map<Ticket, Message>::iterator message);
-    void land(const Message& message);
+    bool has_come(std::map<Ticket, StagedMessage>::iterator message);
+    void forget(std::map<Ticket, StagedMessage>::iterator message);
+    void land(const StagedMessage& message);
     void give_back(const device::Tensor& pinned) {
         pinned_.take_back(static_cast<std::byte*>(pinned.data), pinned.bytes());
     }
@@ -100,7 +100,7 @@ private:
     Postman::Customer customer_;
     PinnedMemory pinned_;
     Ticket next_ = 0;
-    std::map<Ticket, Message> messages_;
+    std::map<Ticket, StagedMessage> messages_;
     std::deque<Leaving> leaving_;  // in the order in which they were given
     std::deque<Landing> landing_;
 };
@@ -110,7 +110,7 @@ device::Tensor twin(std::byte* memory, device::ConstTensor of) {
     return {memory, of.dtype, of.rows, of.columns, of.columns};
 }
 
-Communicator::Ticket StagedGroup::add(Message message) {
+Communicator::Ticket StagedGroup::add(StagedMessage message) {
     messages_.emplace(next_, std::move(message));
     return next_++;
 }
@@ -118,14 +118,14 @@ Communicator::Ticket StagedGroup::add(Message message) {
 Communicator::Ticket StagedGroup::start_send(device::ConstTensor tensor, int peer, Label label) {
     if (!tensor.is_contiguous()) throw BugError("a message must be contiguous");
     traffic_.bytes_sent += tensor.bytes();
-    Message message{.is_send = true, .peer = peer, .label = label};
-    if (tensor.place != device::Place::gpu && leaving_.empty()) {
+    StagedMessage message{.is_send = true, .peer = peer, .label = label};
+    if (tensor.place != device::MemorySpace::gpu && leaving_.empty()) {
         message.travels = ranks_->start_send(tensor, peer, label);
         return add(std::move(message));
     }
     message.on_host = twin(pinned_.lend(tensor.bytes()), tensor);
     device::GpuMoment copied;
-    if (tensor.place == device::Place::gpu) {
+    if (tensor.place == device::MemorySpace::gpu) {
         queue_.copy(message.on_host.data, tensor.data, tensor.bytes());
         queue_.mark(copied);
     } else {  // behind those of the GPU that have not left it
@@ -138,12 +138,12 @@ Communicator::Ticket StagedGroup::start_send(device::ConstTensor tensor, int pee
 
 Communicator::Ticket StagedGroup::start_receive(device::Tensor tensor, int peer, Label label) {
     if (!tensor.is_contiguous()) throw BugError("a message must be contiguous");
-    Message message{.peer = peer, .label = label};
-    if (tensor.place == device::Place::gpu) {
+    StagedMessage message{.peer = peer, .label = label};
+    if (tensor.place == device::MemorySpace::gpu) {
         message.on_gpu = tensor;
         message.on_host = twin(pinned_.lend(tensor.bytes()), tensor);
     }
-    const device::Tensor arrives = tensor.place == device::Place::gpu ? message.on_host : tensor;
+    const device::Tensor arrives = tensor.place == device::MemorySpace::gpu ? message.on_host : tensor;
     message.travels = ranks_->start_receive(arrives, peer, label);
     return add(std::move(message));
 }
@@ -164,7 +164,7 @@ bool StagedGroup::is_done(Ticket ticket) {
 }
 
 // One that is not the one that was waited for is not waited for again.
-bool StagedGroup::has_come(std::map<Ticket, Message>::iterator message) {
+bool StagedGroup::has_come(std::map<Ticket, StagedMessage>::iterator message) {
     try {
         return message->second.travels && ranks_->is_done(*message->second.travels);
     } catch (const MessageMismatch&) {
@@ -173,7 +173,7 @@ bool StagedGroup::has_come(std::map<Ticket, Message>::iterator message) {
     }
 }
 
-void StagedGroup::forget(std::map<Ticket, Message>::iterator message) {
+void StagedGroup::forget(std::map<Ticket, StagedMessage>::iterator message) {
     if (message->second.on_host.data != nullptr) give_back(message->second.on_host);
     messages_.erase(message);
 }
@@ -186,14 +186,14 @@ void StagedGroup::progress() {
 // In the order in which they were given: a group's messages between two ranks do not overtake each other.
 void StagedGroup::start_what_has_left_the_gpu() {
     while (!leaving_.empty() && leaving_.front().copied.is_over()) {
-        Message& message = messages_.at(leaving_.front().ticket);
+        StagedMessage& message = messages_.at(leaving_.front().ticket);
         message.travels = ranks_->start_send(message.on_host, message.peer, message.label);
         leaving_.pop_front();
     }
 }
 
 // What the queue is given from here on sees it; its copy is the queue's until then.
-void StagedGroup::land(const Message& message) {
+void StagedGroup::land(const StagedMessage& message) {
     while (!landing_.empty() && landing_.front().landed.is_over()) {
         give_back(landing_.front().on_host);
         landing_.pop_front();
@@ -204,7 +204,7 @@ void StagedGroup::land(const Message& message) {
 }
 
 std::string StagedGroup::describe(Ticket ticket) const {
-    const Message& message = messages_.at(ticket);
+    const StagedMessage& message = messages_.at(ticket);
     return cat("rank ", rank(), message.is_send ? "'s message to rank " : "'s message from rank ",
                message.peer);
 }

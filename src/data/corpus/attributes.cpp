@@ -18,7 +18,7 @@ template <class... Parts>
     throw ConfigError(cat(path.string(), " is damaged: ", parts..., "; ", corpus_schema::make_again));
 }
 
-std::string text_of(archive::hdf5::Id file, const fs::path& path, const std::string& name) {
+std::string read_text(archive::hdf5::Id file, const fs::path& path, const std::string& name) {
     std::optional<std::string> text = archive::hdf5::read_text(file, name);
     if (!text) refuse(path, "its attribute '", name, "' is missing");
     return std::move(*text);
@@ -55,7 +55,7 @@ int schema_of(archive::hdf5::Id file, const fs::path& path) {
 
 RowKind kind_of(archive::hdf5::Id file, const fs::path& path, int schema_version) {
     if (schema_version < 2) return RowKind::text;
-    const std::string name = text_of(file, path, "row_kind");
+    const std::string name = read_text(file, path, "row_kind");
     const std::optional<RowKind> kind = corpus_schema::kind_named(name);
     if (!kind) refuse(path, "its attribute 'row_kind' is '", name, "', which is no kind of rows");
     return *kind;
@@ -74,7 +74,7 @@ void read_special_tokens(archive::hdf5::Id file, CorpusInfo& info) {
 
 void read_classes(archive::hdf5::Id file, CorpusInfo& info) {
     if (info.rows > 0) info.classes = number_up_to(file, info.path, "classes", most_classes);
-    auto names = corpus_schema::class_names_of(text_of(file, info.path, "class_names"), info.path);
+    auto names = corpus_schema::class_names_of(read_text(file, info.path, "class_names"), info.path);
     if (!names) refuse(info.path, "its attribute 'class_names' is no list of names");
     if (!names->empty() && names->size() != info.classes)
         refuse(info.path, "it has ", names->size(), " names for ", info.classes, " classes");
@@ -115,14 +115,14 @@ CorpusInfo read_attributes(archive::hdf5::Id file, const fs::path& path) {
     info.path = path.string();
     info.schema_version = schema_of(file, path);
     info.kind = kind_of(file, path, info.schema_version);
-    info.source = text_of(file, path, "source");
-    info.filter = text_of(file, path, "filter");
-    info.licence = text_of(file, path, "licence");
+    info.source = read_text(file, path, "source");
+    info.filter = read_text(file, path, "filter");
+    info.licence = read_text(file, path, "licence");
     info.rows = number_of(file, path, "rows");
-    info.checksum = text_of(file, path, "checksum");
+    info.checksum = read_text(file, path, "checksum");
     if (corpus_schema::has_tokens(info.kind)) {
-        info.tokenizer_name = text_of(file, path, "tokenizer_name");
-        info.tokenizer_hash = text_of(file, path, "tokenizer_hash");
+        info.tokenizer_name = read_text(file, path, "tokenizer_name");
+        info.tokenizer_hash = read_text(file, path, "tokenizer_hash");
         info.vocabulary_size = number_of(file, path, "vocabulary_size");
         read_special_tokens(file, info);
     }

@@ -25,9 +25,9 @@ __global__ void __launch_bounds__(block_threads)
 template <class T>
 void start_sum(const Tensor& own, std::size_t self, const ConstTensor& others) {
     const auto blocks = static_cast<unsigned>((own.columns + block_threads - 1) / block_threads);
-    T* data = own.as<T>(Place::gpu).data;
+    T* data = own.as<T>(MemorySpace::gpu).data;
     std::size_t elements = own.columns;
-    Elements<const T> rows = others.as<T>(Place::gpu);
+    Elements<const T> rows = others.as<T>(MemorySpace::gpu);
     void* arguments[] = {&data, &elements, &self, &rows};
     check_cuda(cudaLaunchKernel(reinterpret_cast<const void*>(&sum<T>), dim3(blocks), dim3(block_threads),
                                 arguments, 0, nullptr),

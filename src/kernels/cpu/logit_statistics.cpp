@@ -11,7 +11,7 @@ namespace trireme::kernels {
 namespace {
 
 // Which of a part's columns the target is: none of them if another rank has it or there is none.
-std::size_t place_of(std::int32_t target, std::size_t first_column) {
+std::size_t column_of(std::int32_t target, std::size_t first_column) {
     return static_cast<std::size_t>(target) - first_column;
 }
 
@@ -19,7 +19,7 @@ std::size_t place_of(std::int32_t target, std::size_t first_column) {
 template <class T>
 void describe_row(const LogitStatistics& op, const T* x, std::int32_t target, double* statistics) {
     const std::size_t columns = op.logits.columns;
-    const std::size_t place = place_of(target, op.first_column);
+    const std::size_t place = column_of(target, op.first_column);
     const T shift = cpu::largest(x, columns);
     const std::size_t choice = op.first_column + cpu::first_column_of(x, columns, shift);
     const double shifts = static_cast<double>(columns) * static_cast<double>(shift);
@@ -35,7 +35,7 @@ void describe_row(const LogitStatistics& op, const T* x, std::int32_t target, do
 template <class T>
 void differentiate_row(const LogitGradients& op, T* x, std::int32_t target, double log_sum) {
     const std::size_t columns = op.logits.columns;
-    const std::size_t place = place_of(target, op.first_column);
+    const std::size_t place = column_of(target, op.first_column);
     const T high = static_cast<T>(log_sum);
     const T low = static_cast<T>(log_sum - static_cast<double>(high));
     const T factor = static_cast<T>(op.gradient_scale);

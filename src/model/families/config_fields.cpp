@@ -8,7 +8,7 @@
 namespace trireme::model {
 namespace {
 
-std::string text_of(const ConfigFields::Json& value) {
+std::string dump_json(const ConfigFields::Json& value) {
     constexpr std::size_t longest = 60;
     std::string text = value.dump();
     if (text.size() <= longest) return text;
@@ -86,7 +86,7 @@ void ConfigFields::require(const char* key, const Json& only) const {
 
 void ConfigFields::refuse(const char* key, const std::string& reason) const {
     const Json* value = find(key);
-    const std::string said = value == nullptr ? "not set" : text_of(*value);
+    const std::string said = value == nullptr ? "not set" : dump_json(*value);
     throw ConfigError(cat(place_, ": ", key, " is ", said, "; ", reason));
 }
 

@@ -54,7 +54,7 @@ ParameterSpec matrix_spec(std::string name, std::size_t rows, std::size_t column
 }
 
 ParameterTensors::ParameterTensors(const std::vector<ParameterSpec>& specs, device::DType dtype,
-                                   device::Place place)
+                                   device::MemorySpace place)
     : buffer_(total_bytes(specs, dtype), place), dtype_(dtype) {
     tensors_.reserve(specs.size());
     std::size_t offset = 0;

@@ -16,7 +16,7 @@ void require_ascending(const std::vector<std::int32_t>& list, std::size_t channe
 // Room for the last gradients: each matrix of a projection, then its input. In one piece where they are of one
 // type, as they lie in the files of runs.
 std::vector<device::Tensor> room_for_last(const ProjectionShape& projection, std::size_t most_rows,
-                                          device::DType dtype, device::Place place,
+                                          device::DType dtype, device::MemorySpace place,
                                           std::vector<ParameterTensors>& memory) {
     const ParameterSpec input{.name = "input", .rows = most_rows, .columns = projection.channels};
     std::vector<std::vector<ParameterSpec>> pieces{projection.weights};
@@ -44,7 +44,7 @@ device::ConstTensor KeptChannels::indices() const {
 }
 
 Resizing::Resizing(const std::vector<ProjectionShape>& projections, Filling filling, device::DType dtype,
-                   std::size_t most_rows, device::Place place) {
+                   std::size_t most_rows, device::MemorySpace place) {
     for (const ProjectionShape& projection : projections) {
         Entry& entry = entries_[projection.place];
         entry.channels = projection.channels;

@@ -137,7 +137,7 @@ AbstractMachine::Obstacle AbstractMachine::obstacle_of_collective(const Team& te
 // By a STEP or VALIDATE; nothing else waits for gradients.
 std::vector<const AbstractMachine::Sum*> AbstractMachine::needed_by(const Team& team,
                                                                     const Instruction& collective) const {
-    const auto [op, stage, micro_batch, age] = collective;
+    const auto [op, stage, microbatch, age] = collective;
     if (op != Op::step && op != Op::validate) return {};
     const Collectives& own = collectives_of(team.stages, stage);
     if (op == Op::validate) return {&norms_[own.validations]};
@@ -187,11 +187,11 @@ void AbstractMachine::compute(int team, const Instruction& instruction, const Sp
 
 void AbstractMachine::send_or_receive(Team& team, const Instruction& instruction) {
     if (is_send(instruction.op)) {
-        const Message message = messages_.given_by(instruction).value();
+        const MessageIndex message = messages_.given_by(instruction).value();
         channels_[message.channel].sent.push_back(team.clock);
         arrive(message, instruction.stage);
     } else {
-        const Message message = messages_.read_by(instruction).value();
+        const MessageIndex message = messages_.read_by(instruction).value();
         channels_[message.channel].posted.push_back(team.clock);
         ++channels_[message.channel].unread;
         arrive(message, send_of(instruction).stage);
@@ -199,7 +199,7 @@ void AbstractMachine::send_or_receive(Team& team, const Instruction& instruction
 }
 
 // If both ends of the message are there: each end adds its messages in order, so that this one is the next.
-void AbstractMachine::arrive(const Message& message, int sender) {
+void AbstractMachine::arrive(const MessageIndex& message, int sender) {
     ChannelState& channel = channels_[message.channel];
     if (std::min(channel.sent.size(), channel.posted.size()) <= message.place) return;
     const double begin = std::max(channel.sent[message.place], channel.posted[message.place]);
@@ -252,7 +252,7 @@ double AbstractMachine::cost_of(int team, const Instruction& instruction) const 
 
 std::string AbstractMachine::obstacle(int team) const {
     const Instruction& instruction = next(team);
-    const auto buffer_of = [&](const std::optional<Message>& message, bool is_to_send) {
+    const auto buffer_of = [&](const std::optional<MessageIndex>& message, bool is_to_send) {
         const Channel& channel = messages_.channels()[message.value().channel];
         return cat("waits for a free buffer for ", channel.is_gradient ? "gradients" : "activations",
                    is_to_send ? " to team " : " from team ", is_to_send ? channel.destination : channel.source,
@@ -263,9 +263,9 @@ std::string AbstractMachine::obstacle(int team) const {
         case Obstacle::none:
             break;
         case Obstacle::input: {
-            const Message message = messages_.read_by(instruction).value();
+            const MessageIndex message = messages_.read_by(instruction).value();
             const Channel& channel = messages_.channels()[message.channel];
-            return cat("waits for ", text_of(channel.sends[message.place]), " of team ", channel.source);
+            return cat("waits for ", to_string(channel.sends[message.place]), " of team ", channel.source);
         }
         case Obstacle::buffer_to_send:
             return buffer_of(messages_.given_by(instruction), true);
@@ -278,7 +278,7 @@ std::string AbstractMachine::obstacle(int team) const {
                        is_of_holders ? "holders" : "teams");
         }
     }
-    throw BugError(cat("team ", team, " can continue with ", text_of(instruction)));
+    throw BugError(cat("team ", team, " can continue with ", to_string(instruction)));
 }
 
 }  // namespace trireme::schedule

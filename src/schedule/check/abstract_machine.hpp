@@ -74,7 +74,7 @@ private:
     void execute(int team, const Instruction& instruction, const SpanSink& sink);
     void compute(int team, const Instruction& instruction, const SpanSink& sink);
     void send_or_receive(Team& team, const Instruction& instruction);
-    void arrive(const Message& message, int sender);
+    void arrive(const MessageIndex& message, int sender);
     void reduce(Team& team, int stage);
     void validate(Team& team, const Instruction& instruction);
     void come_to_step(Team& team, int stage);

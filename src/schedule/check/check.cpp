@@ -49,10 +49,10 @@ void require_sound(const PipelineShape& shape) {
     std::vector<int> stage_of(static_cast<std::size_t>(shape.teams), -1);
     for (int stage = 0; stage < shape.stages(); ++stage) {
         const auto s = static_cast<std::size_t>(stage);
-        if (static_cast<int>(shape.executor[s].size()) != shape.micro_batches ||
+        if (static_cast<int>(shape.executor[s].size()) != shape.microbatches ||
             !is_sound(shape.holders[s], shape.executor[s], stage, stage_of)) {
             throw BugError(cat("stage ", stage, " of the shape needs holders among its ", shape.teams,
-                               " teams, each once, and one of them for each of the ", shape.micro_batches,
+                               " teams, each once, and one of them for each of the ", shape.microbatches,
                                " micro-batches"));
         }
     }
@@ -81,7 +81,7 @@ Found deadlock(const std::vector<Program>& programs, const AbstractMachine& mach
         if (!stuck) stuck = Fault{team, position, ""};
         const Instruction& instruction = programs[static_cast<std::size_t>(team)][position];
         stuck->what += cat(stuck->what.empty() ? "" : "; ", "team ", team, " is stuck at ",
-                           text_of(instruction), ", which ", machine.obstacle(team));
+                           to_string(instruction), ", which ", machine.obstacle(team));
     }
     return stuck;
 }

@@ -39,10 +39,10 @@ Fault fault_of(const std::vector<Program>& programs, const Pair& one, const Pair
     return {other.team, other.first.position,
             cat("teams ", one.team, " and ", other.team, " hold stages ", one.first.stage, " and ",
                 one.second.stage, " in common but reduce them in different orders: ",
-                place_of(programs, one.team, one.first.position), ", comes before ",
-                text_of(Instruction{Op::reduce, one.second.stage}), ", but ",
-                place_of(programs, other.team, other.first.position), ", before ",
-                text_of(Instruction{Op::reduce, other.second.stage}))};
+                describe_position(programs, one.team, one.first.position), ", comes before ",
+                to_string(Instruction{Op::reduce, one.second.stage}), ", but ",
+                describe_position(programs, other.team, other.first.position), ", before ",
+                to_string(Instruction{Op::reduce, other.second.stage}))};
 }
 
 }  // namespace

@@ -14,54 +14,57 @@ using Broken = std::optional<std::string>;
 // Instructions of which one is needed; empty: nothing is.
 using Alternatives = std::vector<Instruction>;
 
-std::string place_of(const Case& at) { return place_of(at.programs, at.team, at.position); }
+std::string describe_position(const Case& at) { return describe_position(at.programs, at.team, at.position); }
 
 bool is_of_training(Op op) { return op != Op::forward && op != Op::send_forward && op != Op::receive_forward; }
 
 Broken unknown_number(const Case& at) {
-    const auto [op, stage, micro_batch, age] = at.instruction();
+    const auto [op, stage, microbatch, age] = at.instruction();
     if (stage < 0 || stage >= at.shape.stages()) {
-        return cat(place_of(at), ", names stage ", stage, "; the last is ", at.shape.stages() - 1);
+        return cat(describe_position(at), ", names stage ", stage, "; the last is ", at.shape.stages() - 1);
     }
-    if (!has_micro_batch(op) && micro_batch != no_micro_batch) {
-        return cat(place_of(at), ", names micro-batch ", micro_batch, "; it is for all of them");
+    if (!has_microbatch(op) && microbatch != no_microbatch) {
+        return cat(describe_position(at), ", names micro-batch ", microbatch, "; it is for all of them");
     }
-    if (has_micro_batch(op) && (micro_batch < 0 || micro_batch >= at.shape.all_micro_batches())) {
-        return cat(place_of(at), ", names micro-batch ", micro_batch, "; the last is ",
-                   at.shape.all_micro_batches() - 1);
+    if (has_microbatch(op) && (microbatch < 0 || microbatch >= at.shape.all_microbatches())) {
+        return cat(describe_position(at), ", names micro-batch ", microbatch, "; the last is ",
+                   at.shape.all_microbatches() - 1);
     }
     if (age < 0 || (age > 0 && !is_compute(op))) {
-        return cat(place_of(at), ", has age ", age, "; ages count updates back, of F, B, I and W alone");
+        return cat(describe_position(at), ", has age ", age,
+                   "; ages count updates back, of F, B, I and W alone");
     }
     return std::nullopt;
 }
 
 Broken training_in_forward_only(const Case& at) {
     if (at.shape.is_training || !is_of_training(at.instruction().op)) return std::nullopt;
-    return cat(place_of(at), ", is of training; these programs are forward only");
+    return cat(describe_position(at), ", is of training; these programs are forward only");
 }
 
 Broken wrong_team(const Case& at) {
-    const auto [op, stage, micro_batch, age] = at.instruction();
-    if (!has_micro_batch(op)) {
+    const auto [op, stage, microbatch, age] = at.instruction();
+    if (!has_microbatch(op)) {
         if (at.before.holds(at.team, stage)) return std::nullopt;
-        return cat(place_of(at), ", is for the holders of stage ", stage, "; team ", at.team, " is none");
+        return cat(describe_position(at), ", is for the holders of stage ", stage, "; team ", at.team,
+                   " is none");
     }
-    const int executor = at.shape.executor_of(stage, micro_batch);
+    const int executor = at.shape.executor_of(stage, microbatch);
     if (executor == at.team) return std::nullopt;
-    return cat(place_of(at), ", is for team ", executor, ", which executes micro-batch ", micro_batch,
+    return cat(describe_position(at), ", is for team ", executor, ", which executes micro-batch ", microbatch,
                " in stage ", stage);
 }
 
 Broken message_to_nobody(const Case& at) {
-    const auto [op, stage, micro_batch, age] = at.instruction();
-    if (is_compute(op) || !has_micro_batch(op)) return std::nullopt;
+    const auto [op, stage, microbatch, age] = at.instruction();
+    if (is_compute(op) || !has_microbatch(op)) return std::nullopt;
     const bool is_above = op == Op::send_forward || op == Op::receive_backward;
     if (stage == (is_above ? at.shape.stages() - 1 : 0)) {
-        return cat(place_of(at), ", has no other end: stage ", stage, " is the ", is_above ? "last" : "first");
+        return cat(describe_position(at), ", has no other end: stage ", stage, " is the ",
+                   is_above ? "last" : "first");
     }
     if (peer_of(at.instruction(), at.shape) != at.team) return std::nullopt;
-    return cat(place_of(at), ", is no message: team ", at.team, " executes micro-batch ", micro_batch,
+    return cat(describe_position(at), ", is no message: team ", at.team, " executes micro-batch ", microbatch,
                " in stage ", stage + (is_above ? 1 : -1), " too");
 }
 
@@ -69,7 +72,7 @@ bool is_same_work(const Instruction& one, const Instruction& other) {
     const auto is_part = [](Op op) { return op == Op::backward_input || op == Op::backward_weight; };
     const bool is_whole_and_part =
         (one.op == Op::backward && is_part(other.op)) || (other.op == Op::backward && is_part(one.op));
-    return one.stage == other.stage && one.micro_batch == other.micro_batch &&
+    return one.stage == other.stage && one.microbatch == other.microbatch &&
            (one.op == other.op || is_whole_and_part);
 }
 
@@ -82,48 +85,48 @@ int times_done(const Case& at, Op op, int stage) {
 
 Broken repetition(const Case& at) {
     const Instruction& instruction = at.instruction();
-    const auto& [op, stage, micro_batch, age] = instruction;
+    const auto& [op, stage, microbatch, age] = instruction;
     const bool is_new =
-        has_micro_batch(op) ? !at.before.has_part_of(instruction) : times_done(at, op, stage) < at.shape.steps;
+        has_microbatch(op) ? !at.before.has_part_of(instruction) : times_done(at, op, stage) < at.shape.steps;
     if (is_new) return std::nullopt;
     const auto first = std::find_if(at.program().begin(), at.program().end(),
                                     [&](const Instruction& other) { return is_same_work(instruction, other); });
-    return cat(place_of(at), ", repeats ", text_of(*first), ", its ",
+    return cat(describe_position(at), ", repeats ", to_string(*first), ", its ",
                ordinal(static_cast<std::size_t>(first - at.program().begin()) + 1));
 }
 
 // But for the age of the weights.
 bool is_alike(const Instruction& one, const Instruction& other) {
-    return one.op == other.op && one.stage == other.stage && one.micro_batch == other.micro_batch;
+    return one.op == other.op && one.stage == other.stage && one.microbatch == other.microbatch;
 }
 
 Alternatives needed_by_forward(const Case& at) {
-    const auto [op, stage, micro_batch, age] = at.instruction();
+    const auto [op, stage, microbatch, age] = at.instruction();
     if (stage == 0) return {};
-    if (at.shape.executor_of(stage - 1, micro_batch) == at.team) return {{Op::forward, stage - 1, micro_batch}};
-    return {{Op::receive_forward, stage, micro_batch}};
+    if (at.shape.executor_of(stage - 1, microbatch) == at.team) return {{Op::forward, stage - 1, microbatch}};
+    return {{Op::receive_forward, stage, microbatch}};
 }
 
 Alternatives needed_by_backward(const Case& at) {
-    const auto [op, stage, micro_batch, age] = at.instruction();
-    const Instruction forward = {Op::forward, stage, micro_batch};
+    const auto [op, stage, microbatch, age] = at.instruction();
+    const Instruction forward = {Op::forward, stage, microbatch};
     if (!at.before.has_part_of(forward)) return {forward};
     if (stage == at.shape.stages() - 1) return {};
-    if (at.shape.executor_of(stage + 1, micro_batch) != at.team) {
-        return {{Op::receive_backward, stage, micro_batch}};
+    if (at.shape.executor_of(stage + 1, microbatch) != at.team) {
+        return {{Op::receive_backward, stage, microbatch}};
     }
-    return {{Op::backward, stage + 1, micro_batch}, {Op::backward_input, stage + 1, micro_batch}};
+    return {{Op::backward, stage + 1, microbatch}, {Op::backward_input, stage + 1, microbatch}};
 }
 
 // The first of the team's backward work in the stage that is not done, of the step that the REDUCE is for.
 Alternatives needed_by_reduce(const Case& at) {
     const int stage = at.instruction().stage;
     const HeldStage& held = at.before.held(at.team, stage);
-    const int first = held.reduces * at.shape.micro_batches;
-    for (int micro_batch = first; micro_batch < first + at.shape.micro_batches; ++micro_batch) {
-        const Instruction weight = {Op::backward_weight, stage, micro_batch};
-        if (at.shape.executor_of(stage, micro_batch) == at.team && !at.before.has_part_of(weight)) {
-            return {{Op::backward, stage, micro_batch}, weight};
+    const int first = held.reduces * at.shape.microbatches;
+    for (int microbatch = first; microbatch < first + at.shape.microbatches; ++microbatch) {
+        const Instruction weight = {Op::backward_weight, stage, microbatch};
+        if (at.shape.executor_of(stage, microbatch) == at.team && !at.before.has_part_of(weight)) {
+            return {{Op::backward, stage, microbatch}, weight};
         }
     }
     return {};
@@ -131,7 +134,7 @@ Alternatives needed_by_reduce(const Case& at) {
 
 // What must have come before, of which nothing has.
 Alternatives missing_before(const Case& at) {
-    const auto [op, stage, micro_batch, age] = at.instruction();
+    const auto [op, stage, microbatch, age] = at.instruction();
     Alternatives needed;
     switch (op) {
         case Op::forward:
@@ -142,13 +145,13 @@ Alternatives missing_before(const Case& at) {
             needed = needed_by_backward(at);
             break;
         case Op::backward_weight:
-            needed = {{Op::backward_input, stage, micro_batch}};
+            needed = {{Op::backward_input, stage, microbatch}};
             break;
         case Op::send_forward:
-            needed = {{Op::forward, stage, micro_batch}};
+            needed = {{Op::forward, stage, microbatch}};
             break;
         case Op::send_backward:
-            needed = {{Op::backward, stage, micro_batch}, {Op::backward_input, stage, micro_batch}};
+            needed = {{Op::backward, stage, microbatch}, {Op::backward_input, stage, microbatch}};
             break;
         case Op::receive_forward:
         case Op::receive_backward:
@@ -170,52 +173,52 @@ Alternatives missing_before(const Case& at) {
 Broken too_early(const Case& at) {
     const Alternatives missing = missing_before(at);
     if (missing.empty()) return std::nullopt;
-    std::string names = text_of(missing.front());
-    if (missing.size() > 1) names += " or " + text_of(missing.back());
+    std::string names = to_string(missing.front());
+    if (missing.size() > 1) names += " or " + to_string(missing.back());
     const auto from = at.program().begin() + static_cast<std::ptrdiff_t>(at.position);
     const auto later = std::find_first_of(from, at.program().end(), missing.begin(), missing.end(), is_alike);
     if (later == at.program().end()) {
-        return cat(place_of(at), ", needs ", names, " before it, which its program does not have");
+        return cat(describe_position(at), ", needs ", names, " before it, which its program does not have");
     }
-    return cat(place_of(at), ", needs ", names, " before it; ", text_of(*later), " is the ",
+    return cat(describe_position(at), ", needs ", names, " before it; ", to_string(*later), " is the ",
                ordinal(static_cast<std::size_t>(later - at.program().begin()) + 1));
 }
 
 // Where a team has two neighbouring stages, the later one reads what the earlier one keeps, to its last half.
 Broken too_early_to_give_back(const Case& at) {
-    const auto [op, stage, micro_batch, age] = at.instruction();
+    const auto [op, stage, microbatch, age] = at.instruction();
     const bool gives_back = op == Op::backward || op == Op::backward_weight;
     if (!gives_back || stage + 1 == at.shape.stages()) return std::nullopt;
-    const Instruction reader = {Op::backward_weight, stage + 1, micro_batch};
-    if (at.shape.executor_of(stage + 1, micro_batch) != at.team || at.before.has_part_of(reader)) {
+    const Instruction reader = {Op::backward_weight, stage + 1, microbatch};
+    if (at.shape.executor_of(stage + 1, microbatch) != at.team || at.before.has_part_of(reader)) {
         return std::nullopt;
     }
-    return cat(place_of(at), ", gives back activations that ", text_of(reader), " has still to read; put ",
-               text_of(reader), " before it");
+    return cat(describe_position(at), ", gives back activations that ", to_string(reader),
+               " has still to read; put ", to_string(reader), " before it");
 }
 
 // A backward pass through other weights than the forward pass gives no gradient of anything.
 Broken other_weights_than_forward(const Case& at) {
-    const auto [op, stage, micro_batch, age] = at.instruction();
+    const auto [op, stage, microbatch, age] = at.instruction();
     if (!is_compute(op) || op == Op::forward) return std::nullopt;
     const int own = at.before.version_of(at.team, at.instruction());
-    const int of_forward = at.before.version_used(stage, micro_batch);
+    const int of_forward = at.before.version_used(stage, microbatch);
     if (own == of_forward) return std::nullopt;
-    return cat(place_of(at), ", uses the weights after update ", own, " of stage ", stage, ", and ",
-               text_of({Op::forward, stage, micro_batch}), " used those after update ", of_forward);
+    return cat(describe_position(at), ", uses the weights after update ", own, " of stage ", stage, ", and ",
+               to_string({Op::forward, stage, microbatch}), " used those after update ", of_forward);
 }
 
 // Where an update waits for all stages, what they compute together is a gradient of one model.
 Broken other_weights_than_other_stages(const Case& at) {
-    const auto [op, stage, micro_batch, age] = at.instruction();
+    const auto [op, stage, microbatch, age] = at.instruction();
     if (op != Op::forward || at.shape.updates_alone) return std::nullopt;
     const int own = at.before.version_of(at.team, at.instruction());
     for (int other = 0; other < at.shape.stages(); ++other) {
-        if (!at.before.has_part_of({Op::forward, other, micro_batch})) continue;
-        const int version = at.before.version_used(other, micro_batch);
+        if (!at.before.has_part_of({Op::forward, other, microbatch})) continue;
+        const int version = at.before.version_used(other, microbatch);
         if (version == own) continue;
-        return cat(place_of(at), ", uses the weights after update ", own, ", and ",
-                   text_of({Op::forward, other, micro_batch}), " those after update ", version);
+        return cat(describe_position(at), ", uses the weights after update ", own, ", and ",
+                   to_string({Op::forward, other, microbatch}), " those after update ", version);
     }
     return std::nullopt;
 }
@@ -225,7 +228,7 @@ Broken too_many_activations(const Case& at) {
     const int kept = at.before.kept(at.team);
     const int most = at.shape.most_activations[static_cast<std::size_t>(at.team)];
     if (kept < most) return std::nullopt;
-    return cat(place_of(at), ", would make it keep ", kept + 1,
+    return cat(describe_position(at), ", would make it keep ", kept + 1,
                " micro-batches, counted over its stages; it has memory for ", most);
 }
 

@@ -11,8 +11,8 @@ namespace trireme::schedule {
 
 MessageTable::MessageTable(const std::vector<Program>& programs, const PipelineShape& shape)
     : stages_(static_cast<std::size_t>(shape.stages())),
-      micro_batches_(static_cast<std::size_t>(shape.all_micro_batches())),
-      entries_(2 * stages_ * micro_batches_) {
+      microbatches_(static_cast<std::size_t>(shape.all_microbatches())),
+      entries_(2 * stages_ * microbatches_) {
     for (int team = 0; team < shape.teams; ++team) {
         std::map<std::tuple<int, bool>, int> channels;  // of this source
         for (const Instruction& instruction : programs[static_cast<std::size_t>(team)]) {
@@ -23,39 +23,39 @@ MessageTable::MessageTable(const std::vector<Program>& programs, const PipelineS
                 channels.try_emplace({peer, is_gradient}, static_cast<int>(channels_.size()));
             if (is_new) channels_.push_back({team, peer, is_gradient, {}});
             std::vector<Instruction>& sends = channels_[static_cast<std::size_t>(found->second)].sends;
-            entries_[index(is_gradient, instruction.stage, instruction.micro_batch)] = {
+            entries_[index(is_gradient, instruction.stage, instruction.microbatch)] = {
                 found->second, static_cast<int>(sends.size())};
             sends.push_back(instruction);
         }
     }
 }
 
-std::size_t MessageTable::index(bool is_gradient, int sender, int micro_batch) const {
+std::size_t MessageTable::index(bool is_gradient, int sender, int microbatch) const {
     const std::size_t row = (is_gradient ? stages_ : 0) + static_cast<std::size_t>(sender);
-    return row * micro_batches_ + static_cast<std::size_t>(micro_batch);
+    return row * microbatches_ + static_cast<std::size_t>(microbatch);
 }
 
-std::optional<Message> MessageTable::message(bool is_gradient, int sender, int micro_batch) const {
+std::optional<MessageIndex> MessageTable::message(bool is_gradient, int sender, int microbatch) const {
     if (sender < 0 || sender >= static_cast<int>(stages_)) return std::nullopt;
-    const Entry& entry = entries_[index(is_gradient, sender, micro_batch)];
+    const Entry& entry = entries_[index(is_gradient, sender, microbatch)];
     if (entry.channel == no_channel) return std::nullopt;
-    return Message{static_cast<std::size_t>(entry.channel), static_cast<std::size_t>(entry.place)};
+    return MessageIndex{static_cast<std::size_t>(entry.channel), static_cast<std::size_t>(entry.place)};
 }
 
-std::optional<Message> MessageTable::read_by(const Instruction& instruction) const {
-    const auto [op, stage, micro_batch, age] = instruction;
+std::optional<MessageIndex> MessageTable::read_by(const Instruction& instruction) const {
+    const auto [op, stage, microbatch, age] = instruction;
     const bool is_activation = op == Op::forward || op == Op::receive_forward;
     const bool is_gradient = op == Op::backward || op == Op::backward_input || op == Op::receive_backward;
-    if (is_activation) return message(false, stage - 1, micro_batch);
-    if (is_gradient) return message(true, stage + 1, micro_batch);
+    if (is_activation) return message(false, stage - 1, microbatch);
+    if (is_gradient) return message(true, stage + 1, microbatch);
     return std::nullopt;
 }
 
-std::optional<Message> MessageTable::given_by(const Instruction& instruction) const {
-    const auto [op, stage, micro_batch, age] = instruction;
+std::optional<MessageIndex> MessageTable::given_by(const Instruction& instruction) const {
+    const auto [op, stage, microbatch, age] = instruction;
     const bool is_activation = op == Op::forward || op == Op::send_forward;
     const bool is_gradient = op == Op::backward || op == Op::backward_input || op == Op::send_backward;
-    if (is_activation || is_gradient) return message(is_gradient, stage, micro_batch);
+    if (is_activation || is_gradient) return message(is_gradient, stage, microbatch);
     return std::nullopt;
 }
 
@@ -64,26 +64,26 @@ std::optional<Fault> MessageTable::crossing(const std::vector<Program>& programs
     for (const Program& program : programs) {
         for (std::size_t position = 0; position < program.size(); ++position) {
             if (!is_receive(program[position].op)) continue;
-            const Message named = read_by(program[position]).value();
-            const Message due = {named.channel, received[named.channel]++};
+            const MessageIndex named = read_by(program[position]).value();
+            const MessageIndex due = {named.channel, received[named.channel]++};
             if (named.place != due.place) return crossed(programs, due, position);
         }
     }
     return std::nullopt;
 }
 
-Fault MessageTable::crossed(const std::vector<Program>& programs, const Message& due,
+Fault MessageTable::crossed(const std::vector<Program>& programs, const MessageIndex& due,
                             std::size_t position) const {
     const Channel& channel = channels_[due.channel];
     const Program& sender = programs[static_cast<std::size_t>(channel.source)];
     const auto send = std::find(sender.begin(), sender.end(), channel.sends[due.place]);
     const auto sent = static_cast<std::size_t>(send - sender.begin());
-    return {
-        channel.destination, position,
-        cat("messages cross: the ", ordinal(due.place + 1), channel.is_gradient ? " gradient" : " activation",
-            " from team ", channel.source, " to team ", channel.destination, " leaves with ",
-            place_of(programs, channel.source, sent), ", but is received by ",
-            place_of(programs, channel.destination, position), "; send and receive in the same order")};
+    return {channel.destination, position,
+            cat("messages cross: the ", ordinal(due.place + 1),
+                channel.is_gradient ? " gradient" : " activation", " from team ", channel.source, " to team ",
+                channel.destination, " leaves with ", describe_position(programs, channel.source, sent),
+                ", but is received by ", describe_position(programs, channel.destination, position),
+                "; send and receive in the same order")};
 }
 
 }  // namespace trireme::schedule

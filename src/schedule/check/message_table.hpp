@@ -20,7 +20,7 @@ struct Channel {
 };
 
 // The `place`-th message of a channel, counted from 0.
-struct Message {
+struct MessageIndex {
     std::size_t channel = 0;
     std::size_t place = 0;
 };
@@ -34,8 +34,8 @@ public:
 
     // What a forward, a whole backward, its input half or a receive reads, and what these or a send give. None
     // where the same team has the other end, or where there is no other end.
-    std::optional<Message> read_by(const Instruction& instruction) const;
-    std::optional<Message> given_by(const Instruction& instruction) const;
+    std::optional<MessageIndex> read_by(const Instruction& instruction) const;
+    std::optional<MessageIndex> given_by(const Instruction& instruction) const;
 
     // The first receive that would get another message than it names.
     std::optional<Fault> crossing(const std::vector<Program>& programs) const;
@@ -47,12 +47,12 @@ private:
         int place = 0;
     };
 
-    std::size_t index(bool is_gradient, int sender, int micro_batch) const;
-    std::optional<Message> message(bool is_gradient, int sender, int micro_batch) const;
-    Fault crossed(const std::vector<Program>& programs, const Message& due, std::size_t position) const;
+    std::size_t index(bool is_gradient, int sender, int microbatch) const;
+    std::optional<MessageIndex> message(bool is_gradient, int sender, int microbatch) const;
+    Fault crossed(const std::vector<Program>& programs, const MessageIndex& due, std::size_t position) const;
 
     std::size_t stages_;
-    std::size_t micro_batches_;
+    std::size_t microbatches_;
     std::vector<Channel> channels_;
     std::vector<Entry> entries_;  // (activation or gradient, sending stage, micro-batch)
 };

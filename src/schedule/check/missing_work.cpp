@@ -28,31 +28,31 @@ struct Programs {
 
 // Of a compute instruction; `names` are the ways to write it. Without it a message may be read by nobody.
 Fault lacks_compute(const Programs& programs, const std::string& names, const Instruction& receive) {
-    const int team = programs.shape.executor_of(receive.stage, receive.micro_batch);
+    const int team = programs.shape.executor_of(receive.stage, receive.microbatch);
     if (programs.done.has_part_of(receive)) {
         const std::size_t position = programs.position(team, receive);
         return {team, position,
-                cat(place_of(programs.all, team, position), ", is read by no compute instruction: ", names,
-                    " is missing")};
+                cat(describe_position(programs.all, team, position),
+                    ", is read by no compute instruction: ", names, " is missing")};
     }
     return {team, programs.length(team),
-            cat("team ", team, " executes micro-batch ", receive.micro_batch, " in stage ", receive.stage,
+            cat("team ", team, " executes micro-batch ", receive.microbatch, " in stage ", receive.stage,
                 ", but its program of length ", programs.length(team), " has no ", names)};
 }
 
-Missing missing_compute(const Programs& programs, int stage, int micro_batch) {
-    const auto lacks = [&](Op op) { return !programs.done.has_part_of({op, stage, micro_batch}); };
-    const auto name = [&](Op op) { return text_of(Instruction{op, stage, micro_batch}); };
+Missing missing_compute(const Programs& programs, int stage, int microbatch) {
+    const auto lacks = [&](Op op) { return !programs.done.has_part_of({op, stage, microbatch}); };
+    const auto name = [&](Op op) { return to_string(Instruction{op, stage, microbatch}); };
     if (lacks(Op::forward)) {
-        return lacks_compute(programs, name(Op::forward), {Op::receive_forward, stage, micro_batch});
+        return lacks_compute(programs, name(Op::forward), {Op::receive_forward, stage, microbatch});
     }
     if (!programs.shape.is_training) return std::nullopt;
     if (lacks(Op::backward_input)) {
         return lacks_compute(programs, name(Op::backward) + " or " + name(Op::backward_input),
-                             {Op::receive_backward, stage, micro_batch});
+                             {Op::receive_backward, stage, microbatch});
     }
     if (!lacks(Op::backward_weight)) return std::nullopt;
-    const int team = programs.shape.executor_of(stage, micro_batch);
+    const int team = programs.shape.executor_of(stage, microbatch);
     return Fault{team, programs.length(team),
                  cat("team ", team, " does ", name(Op::backward_input), ", but its program of length ",
                      programs.length(team), " has no ", name(Op::backward_weight))};
@@ -60,12 +60,12 @@ Missing missing_compute(const Programs& programs, int stage, int micro_batch) {
 
 // All compute instructions are there, and so are the receives that they read.
 Missing missing_send(const Programs& programs, const Instruction& send) {
-    const int team = programs.shape.executor_of(send.stage, send.micro_batch);
+    const int team = programs.shape.executor_of(send.stage, send.microbatch);
     const int peer = peer_of(send, programs.shape);
     if (peer == team || programs.done.has_part_of(send)) return std::nullopt;
     return Fault{team, programs.length(team),
-                 cat(place_of(programs.all, peer, programs.position(peer, receive_of(send))),
-                     ", receives what is never sent: the program of team ", team, " has no ", text_of(send))};
+                 cat(describe_position(programs.all, peer, programs.position(peer, receive_of(send))),
+                     ", receives what is never sent: the program of team ", team, " has no ", to_string(send))};
 }
 
 Missing missing_collective(const Programs& programs, int team, const HeldStage& held) {
@@ -80,7 +80,7 @@ Missing missing_collective(const Programs& programs, int team, const HeldStage& 
         return Fault{team, programs.length(team),
                      cat("team ", team, " holds stage ", held.stage, ", but its program of length ",
                          programs.length(team), " has ", number == 0 ? "no " : "too few ",
-                         text_of(Instruction{op, held.stage}))};
+                         to_string(Instruction{op, held.stage}))};
     }
     return std::nullopt;
 }
@@ -88,8 +88,8 @@ Missing missing_collective(const Programs& programs, int team, const HeldStage& 
 template <class Find>
 Missing first_over_work(const PipelineShape& shape, const Find& find) {
     for (int stage = 0; stage < shape.stages(); ++stage) {
-        for (int micro_batch = 0; micro_batch < shape.all_micro_batches(); ++micro_batch) {
-            if (Missing fault = find(stage, micro_batch)) return fault;
+        for (int microbatch = 0; microbatch < shape.all_microbatches(); ++microbatch) {
+            if (Missing fault = find(stage, microbatch)) return fault;
         }
     }
     return std::nullopt;
@@ -97,11 +97,11 @@ Missing first_over_work(const PipelineShape& shape, const Find& find) {
 
 Missing missing_sends(const Programs& programs) {
     const int last = programs.shape.stages() - 1;
-    return first_over_work(programs.shape, [&](int stage, int micro_batch) -> Missing {
+    return first_over_work(programs.shape, [&](int stage, int microbatch) -> Missing {
         Missing fault;
-        if (stage < last) fault = missing_send(programs, {Op::send_forward, stage, micro_batch});
+        if (stage < last) fault = missing_send(programs, {Op::send_forward, stage, microbatch});
         if (!fault && stage > 0 && programs.shape.is_training) {
-            fault = missing_send(programs, {Op::send_backward, stage, micro_batch});
+            fault = missing_send(programs, {Op::send_backward, stage, microbatch});
         }
         return fault;
     });
@@ -122,7 +122,7 @@ std::optional<Fault> missing_work(const std::vector<Program>& all, const Pipelin
                                   const WorkRecord& done) {
     const Programs programs = {all, shape, done};
     Missing fault = first_over_work(
-        shape, [&](int stage, int micro_batch) { return missing_compute(programs, stage, micro_batch); });
+        shape, [&](int stage, int microbatch) { return missing_compute(programs, stage, microbatch); });
     if (!fault) fault = missing_sends(programs);
     if (!fault && shape.is_training) fault = missing_collectives(programs);
     return fault;

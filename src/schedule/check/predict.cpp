@@ -68,7 +68,7 @@ StepTime predict_step(const Phases& phases, const PipelineShape& shape, const st
         many.steps = steps;
         return predict(unrolled(phases, shape, steps), many, costs, factors);
     };
-    const int enough = enough_steps(phases, shape.micro_batches);
+    const int enough = enough_steps(phases, shape.microbatches);
     const Prediction few = of_steps(enough);
     if (enough == 1) return {.seconds = few.makespan, .busy = few.busy};
     const int more = enough + shape.stages();

@@ -20,7 +20,7 @@ ProgramClock::ProgramClock(const PipelineShape& shape, const StageHoldings& hold
         return channels.try_emplace({source, destination, of_gradients}, channels.size()).first->second;
     };
     for (int stage = 0; stage + 1 < shape.stages(); ++stage) {
-        for (int m = 0; m < shape.micro_batches; ++m) {
+        for (int m = 0; m < shape.microbatches; ++m) {
             const int before = shape.executor_of(stage, m);
             const int behind = shape.executor_of(stage + 1, m);
             if (before == behind) continue;
@@ -38,12 +38,12 @@ void ProgramClock::begin_again() {
     backward_ready_.assign(holdings_.cells(), never);
     backward_done_.assign(holdings_.all().size(), 0);
     std::fill(last_arrival_.begin(), last_arrival_.end(), 0);
-    std::fill_n(forward_ready_.begin(), shape_.micro_batches, 0);
+    std::fill_n(forward_ready_.begin(), shape_.microbatches, 0);
 }
 
 double ProgramClock::ready(const Instruction& instruction) const {
     if (instruction.op == Op::backward_weight) return 0;
-    const std::size_t cell = holdings_.cell(instruction.stage, instruction.micro_batch);
+    const std::size_t cell = holdings_.cell(instruction.stage, instruction.microbatch);
     return is_gradient(instruction) ? backward_ready_[cell] : forward_ready_[cell];
 }
 
@@ -51,7 +51,7 @@ Delivery ProgramClock::execute(int team, const Instruction& instruction) {
     double& time = times_[static_cast<std::size_t>(team)];
     time = std::max(time, ready(instruction)) + cost_of(instruction);
     if (instruction.op == Op::backward || instruction.op == Op::backward_weight) {
-        backward_done_[holdings_.holding_of(holdings_.cell(instruction.stage, instruction.micro_batch))] = time;
+        backward_done_[holdings_.holding_of(holdings_.cell(instruction.stage, instruction.microbatch))] = time;
     }
     return delivery_of(team, instruction);
 }
@@ -65,17 +65,17 @@ double ProgramClock::cost_of(const Instruction& instruction) const {
 }
 
 Delivery ProgramClock::delivery_of(int team, const Instruction& instruction) {
-    const auto [op, stage, micro_batch, age] = instruction;
+    const auto [op, stage, microbatch, age] = instruction;
     if (op == Op::backward_weight) return {};
-    Instruction work{Op::backward, stage - 1, micro_batch};
+    Instruction work{Op::backward, stage - 1, microbatch};
     if (op == Op::forward) {
         const bool is_last = stage + 1 == shape_.stages();
         if (is_last && !shape_.is_training) return {};
-        work = is_last ? Instruction{Op::backward, stage, micro_batch}
-                       : Instruction{Op::forward, stage + 1, micro_batch};
+        work = is_last ? Instruction{Op::backward, stage, microbatch}
+                       : Instruction{Op::forward, stage + 1, microbatch};
     }
     if (work.stage < 0) return {};
-    const std::size_t cell = holdings_.cell(work.stage, micro_batch);
+    const std::size_t cell = holdings_.cell(work.stage, microbatch);
     const double time = arrival(team, stage, work);
     (is_gradient(work) ? backward_ready_ : forward_ready_)[cell] = time;
     return {holdings_.team_of(cell), time, work};
@@ -83,7 +83,7 @@ Delivery ProgramClock::delivery_of(int team, const Instruction& instruction) {
 
 // Messages of a channel do not overtake one another.
 double ProgramClock::arrival(int team, int stage, const Instruction& work) {
-    const std::size_t cell = holdings_.cell(work.stage, work.micro_batch);
+    const std::size_t cell = holdings_.cell(work.stage, work.microbatch);
     const double made = time_of(team);
     if (holdings_.team_of(cell) == team) return made;
     double& last = last_arrival_[channel_[2 * cell + (is_gradient(work) ? 1 : 0)]];

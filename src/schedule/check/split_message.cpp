@@ -11,7 +11,7 @@ namespace {
 std::string place_in(const std::vector<Program>& programs, int team, const Instruction& instruction) {
     const Program& program = programs[static_cast<std::size_t>(team)];
     const auto at = std::find(program.begin(), program.end(), instruction);
-    return place_of(programs, team, static_cast<std::size_t>(at - program.begin()));
+    return describe_position(programs, team, static_cast<std::size_t>(at - program.begin()));
 }
 
 }  // namespace
@@ -24,14 +24,14 @@ std::optional<Fault> split_message(const std::vector<Program>& programs, const P
         for (std::size_t position = 0; position < program.size(); ++position) {
             const Instruction& receive = program[position];
             if (receive.op != Op::receive_forward) continue;
-            const Instruction reader{Op::forward, receive.stage, receive.micro_batch};
+            const Instruction reader{Op::forward, receive.stage, receive.microbatch};
             const Instruction send = send_of(receive);
             const bool is_reader_apart = again.has(reader) != again.has(receive);
             if (!is_reader_apart && again.has(send) == again.has(receive)) continue;
             const int other_team = is_reader_apart ? team : peer_of(receive, shape);
             const Instruction& other = is_reader_apart ? reader : send;
             return Fault{team, position,
-                         cat(place_of(programs, team, position), ", stands ", side_of(receive),
+                         cat(describe_position(programs, team, position), ", stands ", side_of(receive),
                              " VALIDATE, and ", place_in(programs, other_team, other), ", ", side_of(other),
                              " it; what is done again where a guess was wrong has to be so on both sides")};
         }

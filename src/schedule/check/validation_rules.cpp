@@ -39,14 +39,14 @@ Progress progress_of(const Case& at) {
             .stage_to_validate = late_check->stage};
 }
 
-std::string place_of(const Case& at) { return place_of(at.programs, at.team, at.position); }
+std::string describe_position(const Case& at) { return describe_position(at.programs, at.team, at.position); }
 
 bool is_forward(Op op) { return op == Op::forward || op == Op::send_forward || op == Op::receive_forward; }
 
 // Of a REDUCE, which may be the first of its step: that many its stage has had.
 int step_of(const Case& at) {
-    const auto [op, stage, micro_batch, age] = at.instruction();
-    return has_micro_batch(op) ? at.shape.step_of(micro_batch) : at.before.held(at.team, stage).reduces;
+    const auto [op, stage, microbatch, age] = at.instruction();
+    return has_microbatch(op) ? at.shape.step_of(microbatch) : at.before.held(at.team, stage).reduces;
 }
 
 Broken apart(const Case& at, const Progress& progress) {
@@ -57,7 +57,7 @@ Broken apart(const Case& at, const Progress& progress) {
     const int fewest = op == Op::step ? progress.fewest_updates : progress.fewest_validations;
     if (at.instruction().op == op && done == fewest) return std::nullopt;
     return cat(
-        place_of(at), ", comes before ", text_of(Instruction{op, stage}),
+        describe_position(at), ", comes before ", to_string(Instruction{op, stage}),
         " of the same step; where updates are validated, those of a step stand together, and so do their "
         "VALIDATEs");
 }
@@ -66,26 +66,27 @@ Broken not_to_be_done_again(const Case& at, const Progress& progress) {
     const Op op = at.instruction().op;
     if (op == Op::validate) return std::nullopt;
     if (is_forward(op) && step_of(at) == progress.fewest_updates) return std::nullopt;
-    return cat(place_of(at),
+    return cat(describe_position(at),
                ", follows an update that is not validated yet, where only forward passes of the next "
                "step and their messages are allowed; put it after ",
-               text_of(Instruction{Op::validate, progress.stage_to_validate}));
+               to_string(Instruction{Op::validate, progress.stage_to_validate}));
 }
 
 Broken of_another_step(const Case& at, const Progress& progress) {
-    const auto [op, stage, micro_batch, age] = at.instruction();
+    const auto [op, stage, microbatch, age] = at.instruction();
     if (op == Op::step && progress.fewest_reduces <= progress.fewest_updates) {
-        return cat(place_of(at), ", comes before the REDUCEs of all stages of team ", at.team);
+        return cat(describe_position(at), ", comes before the REDUCEs of all stages of team ", at.team);
     }
     if (op == Op::step || op == Op::validate || step_of(at) == progress.fewest_updates) return std::nullopt;
     return cat(
-        place_of(at), ", is of step ", step_of(at), " and follows ", progress.fewest_updates,
+        describe_position(at), ", is of step ", step_of(at), " and follows ", progress.fewest_updates,
         " updates; all of a step but its first forwards stands between the VALIDATEs before it and its STEPs");
 }
 
 Broken other_age(const Case& at) {
     if (at.instruction().age == 0) return std::nullopt;
-    return cat(place_of(at), ", uses older weights; where updates are validated all passes use the newest");
+    return cat(describe_position(at),
+               ", uses older weights; where updates are validated all passes use the newest");
 }
 
 }  // namespace
@@ -93,7 +94,7 @@ Broken other_age(const Case& at) {
 Broken broken_validation_rule(const Case& at) {
     if (!at.shape.validates) {
         if (at.instruction().op != Op::validate) return std::nullopt;
-        return cat(place_of(at), ", validates an update, but those of these programs guess nothing");
+        return cat(describe_position(at), ", validates an update, but those of these programs guess nothing");
     }
     if (Broken old = other_age(at)) return old;
     const Progress progress = progress_of(at);

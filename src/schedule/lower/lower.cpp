@@ -38,10 +38,9 @@ std::optional<Instruction> send_of(const Instruction& made, int team, const Pipe
     if (!is_forward && !gives_gradient(made.op)) return std::nullopt;
     const int next = is_forward ? made.stage + 1 : made.stage - 1;
     const bool is_inside = made.stage >= 0 && made.stage < shape.stages() && next >= 0 && next < shape.stages();
-    if (!is_inside || made.micro_batch < 0 || made.micro_batch >= shape.all_micro_batches())
-        return std::nullopt;
-    if (shape.executor_of(next, made.micro_batch) == team) return std::nullopt;
-    return Instruction{is_forward ? Op::send_forward : Op::send_backward, made.stage, made.micro_batch};
+    if (!is_inside || made.microbatch < 0 || made.microbatch >= shape.all_microbatches()) return std::nullopt;
+    if (shape.executor_of(next, made.microbatch) == team) return std::nullopt;
+    return Instruction{is_forward ? Op::send_forward : Op::send_backward, made.stage, made.microbatch};
 }
 
 // A send follows what makes its result, or where that is done again and its reader is not, the VALIDATEs.
@@ -57,9 +56,8 @@ Program with_sends(const Program& program, int team, const StepStarts& starts, c
         whole.push_back(program[i]);
         const std::optional<Instruction> send = send_of(program[i], team, shape);
         if (!send) continue;
-        const Instruction reader{Op::forward, send->stage + 1, send->micro_batch};
-        const std::size_t resumes =
-            of_steps[static_cast<std::size_t>(shape.step_of(send->micro_batch))].resumes;
+        const Instruction reader{Op::forward, send->stage + 1, send->microbatch};
+        const std::size_t resumes = of_steps[static_cast<std::size_t>(shape.step_of(send->microbatch))].resumes;
         const bool waits = starts.is_ahead(program[i]) && !starts.is_ahead(reader) && resumes > i;
         (waits ? held_back[resumes] : whole).push_back(*send);
     }
@@ -69,9 +67,9 @@ Program with_sends(const Program& program, int team, const StepStarts& starts, c
 Readers readers_of(const Program& program) {
     Readers readers;
     for (std::size_t i = 0; i < program.size(); ++i) {
-        const auto [op, stage, micro_batch, age] = program[i];
-        if (op == Op::forward) readers.try_emplace({Op::receive_forward, stage, micro_batch}, i);
-        if (gives_gradient(op)) readers.try_emplace({Op::receive_backward, stage, micro_batch}, i);
+        const auto [op, stage, microbatch, age] = program[i];
+        if (op == Op::forward) readers.try_emplace({Op::receive_forward, stage, microbatch}, i);
+        if (gives_gradient(op)) readers.try_emplace({Op::receive_backward, stage, microbatch}, i);
     }
     return readers;
 }
@@ -116,7 +114,7 @@ public:
 
 private:
     std::size_t reader_of(const Instruction& receive) const {
-        const auto reader = readers_.find({receive.op, receive.stage, receive.micro_batch});
+        const auto reader = readers_.find({receive.op, receive.stage, receive.microbatch});
         return reader == readers_.end() ? program_.size() : reader->second;
     }
 
@@ -128,8 +126,8 @@ private:
     }
 
     std::size_t earliest(const Instruction& receive) const {
-        const StepStart& start = of_steps_[static_cast<std::size_t>(shape_.step_of(receive.micro_batch))];
-        const Instruction reader{Op::forward, receive.stage, receive.micro_batch};
+        const StepStart& start = of_steps_[static_cast<std::size_t>(shape_.step_of(receive.microbatch))];
+        const Instruction reader{Op::forward, receive.stage, receive.microbatch};
         const bool is_ahead = receive.op == Op::receive_forward && starts_.is_ahead(reader);
         return is_ahead ? start.begins : start.resumes;
     }
@@ -222,7 +220,7 @@ void add_collectives(std::vector<Program>& programs, const PipelineShape& shape)
 
 // That a channel carries in a step, among those that carry any.
 int fewest_messages(const PipelineShape& shape) {
-    int fewest = shape.micro_batches;
+    int fewest = shape.microbatches;
     for (std::size_t s = 0; s + 1 < shape.executor.size(); ++s) {
         std::map<std::pair<int, int>, int> messages;  // by source and destination
         for (std::size_t m = 0; m < shape.executor[s].size(); ++m) {
@@ -239,7 +237,7 @@ bool has_messages(const Program& program) {
 
 // Of enough steps for two bodies that nothing is left out of: so far ahead of compute are receives posted.
 PipelineShape to_be_folded(const Phases& compute, PipelineShape shape) {
-    shape.steps = enough_steps(compute, shape.micro_batches) + 1 + shape.slots / fewest_messages(shape);
+    shape.steps = enough_steps(compute, shape.microbatches) + 1 + shape.slots / fewest_messages(shape);
     return shape;
 }
 
@@ -259,7 +257,7 @@ std::vector<Program> lower(const std::vector<Program>& compute, const PipelineSh
 }
 
 Phases lower_phases(const Phases& compute, const PipelineShape& shape) {
-    if (!keeps_work_in_flight(compute, shape.micro_batches)) {
+    if (!keeps_work_in_flight(compute, shape.microbatches)) {
         return {.prologue = compute.prologue, .body = lower(compute.body, shape)};
     }
     const PipelineShape many = to_be_folded(compute, shape);
@@ -267,7 +265,7 @@ Phases lower_phases(const Phases& compute, const PipelineShape& shape) {
 }
 
 std::string obstacle_to_lowering(const Phases& compute, const PipelineShape& shape) {
-    if (!keeps_work_in_flight(compute, shape.micro_batches)) return "";
+    if (!keeps_work_in_flight(compute, shape.microbatches)) return "";
     // Then the first step does not find done what a body does for later ones: a micro-batch number is too high.
     if (!has_prologue(compute)) return check(lower(compute.body, shape), shape).fault.value_or(Fault{}).what;
     const PipelineShape many = to_be_folded(compute, shape);

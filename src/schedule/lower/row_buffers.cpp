@@ -11,29 +11,29 @@ public:
     BufferWalk(int team, const PipelineShape& shape) : team_(team), shape_(shape) {}
 
     void go_through(const Instruction& instruction) {
-        const auto [op, stage, micro_batch, age] = instruction;
+        const auto [op, stage, microbatch, age] = instruction;
         if (is_receive(op)) take();
-        if (op == Op::forward && !shape_.is_training) give_back(came_by_message(stage - 1, micro_batch));
-        if (op == Op::backward || op == Op::backward_input) make_gradient(stage, micro_batch);
-        if (op == Op::backward || op == Op::backward_weight) finish(stage, micro_batch);
+        if (op == Op::forward && !shape_.is_training) give_back(came_by_message(stage - 1, microbatch));
+        if (op == Op::backward || op == Op::backward_input) make_gradient(stage, microbatch);
+        if (op == Op::backward || op == Op::backward_weight) finish(stage, microbatch);
     }
 
     std::size_t most() const { return most_; }
 
 private:
     bool is_stage(int stage) const { return stage >= 0 && stage < shape_.stages(); }
-    bool came_by_message(int from_stage, int micro_batch) const {
-        return is_stage(from_stage) && shape_.executor_of(from_stage, micro_batch) != team_;
+    bool came_by_message(int from_stage, int microbatch) const {
+        return is_stage(from_stage) && shape_.executor_of(from_stage, microbatch) != team_;
     }
 
     void take() { most_ = std::max(most_, ++in_use_); }
     void give_back(bool there_is_one) { in_use_ -= there_is_one ? 1 : 0; }
 
     // For the stage before.
-    void make_gradient(int stage, int micro_batch) {
+    void make_gradient(int stage, int microbatch) {
         if (stage == 0) return;
-        if (came_by_message(stage - 1, micro_batch)) {
-            std::size_t& leaving = leaving_[shape_.executor_of(stage - 1, micro_batch)];
+        if (came_by_message(stage - 1, microbatch)) {
+            std::size_t& leaving = leaving_[shape_.executor_of(stage - 1, microbatch)];
             const bool is_full = leaving == static_cast<std::size_t>(shape_.slots);
             give_back(is_full);
             leaving += is_full ? 0 : 1;
@@ -42,8 +42,8 @@ private:
     }
 
     // Both halves of the backward are done: the input and the gradient it was given are not read any more.
-    void finish(int stage, int micro_batch) {
-        give_back(came_by_message(stage - 1, micro_batch));
+    void finish(int stage, int microbatch) {
+        give_back(came_by_message(stage - 1, microbatch));
         give_back(is_stage(stage + 1));
     }
 

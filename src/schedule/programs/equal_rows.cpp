@@ -8,16 +8,16 @@ namespace {
 // The numbers of teams and micro-batches in a shape that consists of rows.
 struct RowSizes {
     int rows = 1;
-    int teams = 1;          // of a row
-    int micro_batches = 1;  // of a row, in a step
+    int teams = 1;         // of a row
+    int microbatches = 1;  // of a row, in a step
 };
 
 std::optional<RowSizes> sizes_of(const PipelineShape& shape) {
     if (shape.holders.empty() || shape.executor.size() != shape.holders.size()) return std::nullopt;
     const int rows = static_cast<int>(shape.holders.front().size());
-    const bool divides = rows > 1 && shape.teams % rows == 0 && shape.micro_batches % rows == 0;
-    if (!divides || shape.teams < 1 || shape.micro_batches < 1) return std::nullopt;
-    return RowSizes{rows, shape.teams / rows, shape.micro_batches / rows};
+    const bool divides = rows > 1 && shape.teams % rows == 0 && shape.microbatches % rows == 0;
+    if (!divides || shape.teams < 1 || shape.microbatches < 1) return std::nullopt;
+    return RowSizes{rows, shape.teams / rows, shape.microbatches / rows};
 }
 
 // True if `numbers` are those of the first row, `step` higher in each row after it, `each` numbers per row.
@@ -31,7 +31,7 @@ bool repeats(const std::vector<int>& numbers, const RowSizes& sizes, std::size_t
 }
 
 bool has_equal_rows(const PipelineShape& shape, const RowSizes& sizes) {
-    const auto each = static_cast<std::size_t>(sizes.micro_batches);
+    const auto each = static_cast<std::size_t>(sizes.microbatches);
     for (std::size_t s = 0; s < shape.holders.size(); ++s) {
         if (!repeats(shape.holders[s], sizes, 1, sizes.teams)) return false;
         if (!repeats(shape.executor[s], sizes, each, sizes.teams)) return false;
@@ -44,10 +44,10 @@ bool has_equal_rows(const PipelineShape& shape, const RowSizes& sizes) {
 
 PipelineShape shape_of_row(PipelineShape shape, const RowSizes& sizes) {
     shape.teams = sizes.teams;
-    shape.micro_batches = sizes.micro_batches;
+    shape.microbatches = sizes.microbatches;
     for (std::vector<int>& holders : shape.holders) holders.resize(1);
     for (std::vector<int>& executor : shape.executor)
-        executor.resize(static_cast<std::size_t>(sizes.micro_batches));
+        executor.resize(static_cast<std::size_t>(sizes.microbatches));
     if (!shape.most_activations.empty()) shape.most_activations.resize(static_cast<std::size_t>(sizes.teams));
     return shape;
 }
@@ -55,17 +55,17 @@ PipelineShape shape_of_row(PipelineShape shape, const RowSizes& sizes) {
 // Returns it with the micro-batch numbers of a shape of one row, or nothing if it works on another row.
 std::optional<Program> program_of_row(Program program, const PipelineShape& all, const RowSizes& sizes) {
     for (Instruction& instruction : program) {
-        if (!has_micro_batch(instruction.op)) continue;
-        const int of_step = instruction.micro_batch % all.micro_batches;
-        if (of_step < 0 || of_step >= sizes.micro_batches) return std::nullopt;
-        instruction.micro_batch = all.step_of(instruction.micro_batch) * sizes.micro_batches + of_step;
+        if (!has_microbatch(instruction.op)) continue;
+        const int of_step = instruction.microbatch % all.microbatches;
+        if (of_step < 0 || of_step >= sizes.microbatches) return std::nullopt;
+        instruction.microbatch = all.step_of(instruction.microbatch) * sizes.microbatches + of_step;
     }
     return program;
 }
 
-bool is_program_of_row(const Program& program, const Program& of_first, int first_micro_batch) {
+bool is_program_of_row(const Program& program, const Program& of_first, int first_microbatch) {
     return std::ranges::equal(program, of_first, [&](const Instruction& own, Instruction first) {
-        if (has_micro_batch(first.op)) first.micro_batch += first_micro_batch;
+        if (has_microbatch(first.op)) first.microbatch += first_microbatch;
         return own == first;
     });
 }
@@ -73,9 +73,9 @@ bool is_program_of_row(const Program& program, const Program& of_first, int firs
 }  // namespace
 
 Instruction FirstRow::in_row(int row, Instruction instruction) const {
-    if (!has_micro_batch(instruction.op)) return instruction;
-    const int rows_before = shape.step_of(instruction.micro_batch) * (rows - 1) + row;
-    instruction.micro_batch += rows_before * shape.micro_batches;
+    if (!has_microbatch(instruction.op)) return instruction;
+    const int rows_before = shape.step_of(instruction.microbatch) * (rows - 1) + row;
+    instruction.microbatch += rows_before * shape.microbatches;
     return instruction;
 }
 
@@ -98,7 +98,7 @@ std::optional<FirstRow> first_of_equal_rows(const std::vector<Program>& programs
     const auto teams = static_cast<std::size_t>(sizes->teams);
     for (std::size_t t = 0; t < programs.size(); ++t) {
         const int row = static_cast<int>(t / teams);
-        if (!is_program_of_row(programs[t], programs[t % teams], row * sizes->micro_batches))
+        if (!is_program_of_row(programs[t], programs[t % teams], row * sizes->microbatches))
             return std::nullopt;
     }
     for (std::size_t t = 0; t < teams; ++t) {

@@ -88,9 +88,9 @@ std::optional<Instruction> instruction_of(const Parts& parts) {
     const std::optional<int> after = number_of(parts.after);
     const std::optional<int> age = parts.age ? number_of(*parts.age) : 0;
     if (!after || !age || (parts.age && !is_compute(*op))) return std::nullopt;
-    if (has_micro_batch(*op)) {
+    if (has_microbatch(*op)) {
         if (!before) return std::nullopt;
-        return Instruction{.op = *op, .stage = *before, .micro_batch = *after, .age = *age};
+        return Instruction{.op = *op, .stage = *before, .microbatch = *after, .age = *age};
     }
     if (!parts.before.empty()) return std::nullopt;
     return Instruction{.op = *op, .stage = *after};
@@ -105,20 +105,20 @@ bool is_compute(Op op) {
 bool is_send(Op op) { return op == Op::send_forward || op == Op::send_backward; }
 bool is_receive(Op op) { return op == Op::receive_forward || op == Op::receive_backward; }
 
-bool has_micro_batch(Op op) { return op != Op::reduce && op != Op::step && op != Op::validate; }
+bool has_microbatch(Op op) { return op != Op::reduce && op != Op::step && op != Op::validate; }
 
-std::string text_of(const Instruction& instruction) {
+std::string to_string(const Instruction& instruction) {
     const std::string stage = std::to_string(instruction.stage);
-    if (!has_micro_batch(instruction.op)) return word_of(instruction.op) + stage;
+    if (!has_microbatch(instruction.op)) return word_of(instruction.op) + stage;
     const std::string age = instruction.age == 0 ? "" : "@" + std::to_string(instruction.age);
-    return stage + word_of(instruction.op) + std::to_string(instruction.micro_batch) + age;
+    return stage + word_of(instruction.op) + std::to_string(instruction.microbatch) + age;
 }
 
-std::string text_of(const Program& program) {
+std::string to_string(const Program& program) {
     std::string text;
     for (const Instruction& instruction : program) {
         if (!text.empty()) text += ' ';
-        text += text_of(instruction);
+        text += to_string(instruction);
     }
     return text;
 }

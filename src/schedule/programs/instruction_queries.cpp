@@ -6,17 +6,17 @@ namespace trireme::schedule {
 
 int peer_of(const Instruction& message, const PipelineShape& shape) {
     const bool is_above = message.op == Op::send_forward || message.op == Op::receive_backward;
-    return shape.executor_of(message.stage + (is_above ? 1 : -1), message.micro_batch);
+    return shape.executor_of(message.stage + (is_above ? 1 : -1), message.microbatch);
 }
 
 Instruction send_of(const Instruction& receive) {
-    if (receive.op == Op::receive_forward) return {Op::send_forward, receive.stage - 1, receive.micro_batch};
-    return {Op::send_backward, receive.stage + 1, receive.micro_batch};
+    if (receive.op == Op::receive_forward) return {Op::send_forward, receive.stage - 1, receive.microbatch};
+    return {Op::send_backward, receive.stage + 1, receive.microbatch};
 }
 
 Instruction receive_of(const Instruction& send) {
-    if (send.op == Op::send_forward) return {Op::receive_forward, send.stage + 1, send.micro_batch};
-    return {Op::receive_backward, send.stage - 1, send.micro_batch};
+    if (send.op == Op::send_forward) return {Op::receive_forward, send.stage + 1, send.microbatch};
+    return {Op::receive_backward, send.stage - 1, send.microbatch};
 }
 
 std::string ordinal(std::size_t number) {
@@ -26,9 +26,9 @@ std::string ordinal(std::size_t number) {
     return cat(number, endings[is_teen || last > 3 ? 0 : last]);
 }
 
-std::string place_of(const std::vector<Program>& programs, int team, std::size_t position) {
+std::string describe_position(const std::vector<Program>& programs, int team, std::size_t position) {
     const Instruction& instruction = programs[static_cast<std::size_t>(team)][position];
-    return cat(text_of(instruction), ", the ", ordinal(position + 1), " instruction of team ", team);
+    return cat(to_string(instruction), ", the ", ordinal(position + 1), " instruction of team ", team);
 }
 
 WorkSet done_again(const std::vector<Program>& programs) {
@@ -38,7 +38,7 @@ WorkSet done_again(const std::vector<Program>& programs) {
         for (const Instruction& instruction : program) {
             if (instruction.op == Op::step) may_go_back = true;
             if (instruction.op == Op::validate) may_go_back = false;
-            if (may_go_back && has_micro_batch(instruction.op)) again.add(instruction);
+            if (may_go_back && has_microbatch(instruction.op)) again.add(instruction);
         }
     }
     return again;

@@ -21,13 +21,13 @@ Instruction receive_of(const Instruction& send);
 std::string ordinal(std::size_t number);  // "1st" of 1, "12th" of 12
 
 // "2F0, the 7th instruction of team 1": the one at `position`, which counts from 0.
-std::string place_of(const std::vector<Program>& programs, int team, std::size_t position);
+std::string describe_position(const std::vector<Program>& programs, int team, std::size_t position);
 
 // A set of instructions that have a micro-batch, whatever their ages.
 class WorkSet {
 public:
-    void add(const Instruction& i) { names_.insert({i.op, i.stage, i.micro_batch}); }
-    bool has(const Instruction& i) const { return names_.contains({i.op, i.stage, i.micro_batch}); }
+    void add(const Instruction& i) { names_.insert({i.op, i.stage, i.microbatch}); }
+    bool has(const Instruction& i) const { return names_.contains({i.op, i.stage, i.microbatch}); }
 
 private:
     std::set<std::tuple<Op, int, int>> names_;

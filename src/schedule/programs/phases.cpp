@@ -14,12 +14,12 @@ namespace {
 class Unrolling {
 public:
     Unrolling(const Program& body, const PipelineShape& shape, int steps)
-        : micro_batches_(shape.micro_batches), steps_(steps) {
+        : microbatches_(shape.microbatches), steps_(steps) {
         for (const Instruction& instruction : body) ++of_body_[instruction.op][instruction.stage];
     }
 
     void append(const Program& part, int step) {
-        for (const Instruction& instruction : shifted(part, step * micro_batches_)) {
+        for (const Instruction& instruction : shifted(part, step * microbatches_)) {
             if (is_wanted(instruction)) program_.push_back(instruction);
         }
     }
@@ -27,14 +27,14 @@ public:
 
 private:
     bool is_wanted(const Instruction& instruction) {
-        if (has_micro_batch(instruction.op)) return instruction.micro_batch < steps_ * micro_batches_;
+        if (has_microbatch(instruction.op)) return instruction.microbatch < steps_ * microbatches_;
         const int each = of_body_[instruction.op][instruction.stage];
         return counts_[instruction.op][instruction.stage]++ < steps_ * each;
     }
 
     using Counts = std::map<Op, std::map<int, int>>;  // by stage
 
-    int micro_batches_;
+    int microbatches_;
     int steps_;
     Counts of_body_;
     Counts counts_;  // so far, of REDUCEs, STEPs and VALIDATEs
@@ -71,8 +71,8 @@ std::optional<Cut> cut_into_steps(const Program& program, const PipelineShape& s
     const std::vector<std::size_t> ends = ends_of_steps(program, static_cast<std::size_t>(shape.steps));
     if (ends.size() < 3) return std::nullopt;
     return Cut{.start = part_of(program, 0, ends[0]),
-               .body = shifted(part_of(program, ends[0], ends[1]), -shape.micro_batches),
-               .again = shifted(part_of(program, ends[1], ends[2]), -2 * shape.micro_batches)};
+               .body = shifted(part_of(program, ends[0], ends[1]), -shape.microbatches),
+               .again = shifted(part_of(program, ends[1], ends[2]), -2 * shape.microbatches)};
 }
 
 // Before the first update all weights are the first ones, whatever their age.
@@ -100,16 +100,16 @@ int largest_of(const Phases& phases, const Number& number) {
 
 }  // namespace
 
-Program shifted(const Program& program, int micro_batches) {
+Program shifted(const Program& program, int microbatches) {
     Program moved = program;
     for (Instruction& instruction : moved) {
-        if (has_micro_batch(instruction.op)) instruction.micro_batch += micro_batches;
+        if (has_microbatch(instruction.op)) instruction.microbatch += microbatches;
     }
     return moved;
 }
 
-int look_ahead(const Phases& phases, int micro_batches) {
-    return largest_of(phases, [&](const Instruction& i) { return i.micro_batch / micro_batches; });
+int look_ahead(const Phases& phases, int microbatches) {
+    return largest_of(phases, [&](const Instruction& i) { return i.microbatch / microbatches; });
 }
 
 bool has_prologue(const Phases& phases) {
@@ -117,14 +117,14 @@ bool has_prologue(const Phases& phases) {
                        [](const Program& program) { return !program.empty(); });
 }
 
-bool keeps_work_in_flight(const Phases& phases, int micro_batches) {
-    return look_ahead(phases, micro_batches) > 0 || has_prologue(phases);
+bool keeps_work_in_flight(const Phases& phases, int microbatches) {
+    return look_ahead(phases, microbatches) > 0 || has_prologue(phases);
 }
 
-int enough_steps(const Phases& phases, int micro_batches) {
+int enough_steps(const Phases& phases, int microbatches) {
     const int oldest = largest_of(phases, [](const Instruction& i) { return i.age; });
-    const int whole_bodies = std::max(keeps_work_in_flight(phases, micro_batches) ? 3 : 1, oldest + 1);
-    return look_ahead(phases, micro_batches) + whole_bodies;
+    const int whole_bodies = std::max(keeps_work_in_flight(phases, microbatches) ? 3 : 1, oldest + 1);
+    return look_ahead(phases, microbatches) + whole_bodies;
 }
 
 Program unrolled_of(int team, const Phases& phases, const PipelineShape& shape, int steps) {
@@ -157,7 +157,7 @@ Phases folded(const std::vector<Program>& programs, const PipelineShape& shape) 
         const std::optional<Cut> cut = cut_into_steps(program, shape);
         if (!cut) throw BugError(cat("the program of team ", team, " has no three steps to fold"));
         if (!repeat({program}, shape)) {
-            throw BugError(cat("the program of team ", team, " does not repeat: ", text_of(program)));
+            throw BugError(cat("the program of team ", team, " does not repeat: ", to_string(program)));
         }
         phases.body.push_back(cut->body);
         phases.prologue.push_back(without_ages(part_of(cut->start, 0, cut->start.size() - cut->body.size())));

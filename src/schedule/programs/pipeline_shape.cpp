@@ -8,19 +8,19 @@
 namespace trireme::schedule {
 namespace {
 
-void require_some(int pipe, int replicas, int chunks, int micro_batches_each) {
-    if (pipe >= 1 && replicas >= 1 && chunks >= 1 && micro_batches_each >= 1) return;
+void require_some(int pipe, int replicas, int chunks, int microbatches_each) {
+    if (pipe >= 1 && replicas >= 1 && chunks >= 1 && microbatches_each >= 1) return;
     throw ConfigError(cat("a grid needs at least 1 of everything, but has pipe ", pipe, ", data ", replicas,
-                          ", chunks ", chunks, " and micro-batches ", micro_batches_each,
+                          ", chunks ", chunks, " and micro-batches ", microbatches_each,
                           "; change --pipe, --data, --chunks or --microbatches"));
 }
 
 // `holder`: of each stage, the place of its team in a row.
-PipelineShape shape_of_rows(const std::vector<int>& holder, int replicas, int micro_batches_each,
+PipelineShape shape_of_rows(const std::vector<int>& holder, int replicas, int microbatches_each,
                             bool is_training) {
     const int pipe = 1 + *std::max_element(holder.begin(), holder.end());
     PipelineShape shape{.teams = pipe * replicas,
-                        .micro_batches = replicas * micro_batches_each,
+                        .microbatches = replicas * microbatches_each,
                         .holders = {},
                         .executor = {},
                         .is_training = is_training};
@@ -30,7 +30,7 @@ PipelineShape shape_of_rows(const std::vector<int>& holder, int replicas, int mi
         for (int row = 0; row < replicas; ++row) {
             const int team = row * pipe + in_row;
             holders.push_back(team);
-            executor.insert(executor.end(), static_cast<std::size_t>(micro_batches_each), team);
+            executor.insert(executor.end(), static_cast<std::size_t>(microbatches_each), team);
         }
     }
     return shape;
@@ -43,29 +43,29 @@ bool PipelineShape::holds(int team, int stage) const {
     return std::find(teams_of_stage.begin(), teams_of_stage.end(), team) != teams_of_stage.end();
 }
 
-PipelineShape grid_shape(int pipe, int replicas, int chunks, int micro_batches_each, bool is_training) {
-    require_some(pipe, replicas, chunks, micro_batches_each);
+PipelineShape grid_shape(int pipe, int replicas, int chunks, int microbatches_each, bool is_training) {
+    require_some(pipe, replicas, chunks, microbatches_each);
     std::vector<int> holder;
     for (int stage = 0; stage < pipe * chunks; ++stage) holder.push_back(stage % pipe);
-    return shape_of_rows(holder, replicas, micro_batches_each, is_training);
+    return shape_of_rows(holder, replicas, microbatches_each, is_training);
 }
 
-PipelineShape v_shape(int pipe, int replicas, int micro_batches_each, bool is_training) {
-    require_some(pipe, replicas, 2, micro_batches_each);
+PipelineShape v_shape(int pipe, int replicas, int microbatches_each, bool is_training) {
+    require_some(pipe, replicas, 2, microbatches_each);
     std::vector<int> holder;
     for (int stage = 0; stage < 2 * pipe; ++stage) holder.push_back(std::min(stage, 2 * pipe - 1 - stage));
-    return shape_of_rows(holder, replicas, micro_batches_each, is_training);
+    return shape_of_rows(holder, replicas, microbatches_each, is_training);
 }
 
-PipelineShape uneven_shape(const std::vector<int>& replicas, int micro_batches, bool is_training) {
-    if (replicas.empty() || *std::min_element(replicas.begin(), replicas.end()) < 1 || micro_batches < 1) {
+PipelineShape uneven_shape(const std::vector<int>& replicas, int microbatches, bool is_training) {
+    if (replicas.empty() || *std::min_element(replicas.begin(), replicas.end()) < 1 || microbatches < 1) {
         throw ConfigError(
             cat("a pipeline needs at least 1 stage, 1 replica of every stage and 1 micro-batch, ", "but has ",
-                replicas.size(), " stages and ", micro_batches,
+                replicas.size(), " stages and ", microbatches,
                 " micro-batches, or a stage without replica; change the layout or --microbatches"));
     }
     PipelineShape shape{.teams = std::accumulate(replicas.begin(), replicas.end(), 0),
-                        .micro_batches = micro_batches,
+                        .microbatches = microbatches,
                         .holders = {},
                         .executor = {},
                         .is_training = is_training};
@@ -74,7 +74,7 @@ PipelineShape uneven_shape(const std::vector<int>& replicas, int micro_batches, 
         std::vector<int>& holders = shape.holders.emplace_back(static_cast<std::size_t>(count));
         std::iota(holders.begin(), holders.end(), first_team);
         std::vector<int>& executor = shape.executor.emplace_back();
-        for (int m = 0; m < micro_batches; ++m) executor.push_back(first_team + m % count);
+        for (int m = 0; m < microbatches; ++m) executor.push_back(first_team + m % count);
         first_team += count;
     }
     return shape;

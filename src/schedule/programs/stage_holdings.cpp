@@ -3,7 +3,7 @@
 namespace trireme::schedule {
 
 StageHoldings::StageHoldings(const PipelineShape& shape)
-    : micro_batches_(static_cast<std::size_t>(shape.micro_batches)) {
+    : microbatches_(static_cast<std::size_t>(shape.microbatches)) {
     std::vector<std::vector<int>> stages(static_cast<std::size_t>(shape.teams));
     for (int stage = 0; stage < shape.stages(); ++stage) {
         for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
@@ -15,9 +15,9 @@ StageHoldings::StageHoldings(const PipelineShape& shape)
         for (const int stage : stages[static_cast<std::size_t>(team)]) all_.push_back({team, stage});
     }
     first_.push_back(all_.size());
-    holding_of_.reserve(shape.holders.size() * micro_batches_);
+    holding_of_.reserve(shape.holders.size() * microbatches_);
     for (int stage = 0; stage < shape.stages(); ++stage) {
-        for (int m = 0; m < shape.micro_batches; ++m) {
+        for (int m = 0; m < shape.microbatches; ++m) {
             std::size_t holding = first_of(shape.executor_of(stage, m));
             while (all_[holding].stage != stage) ++holding;
             holding_of_.push_back(holding);

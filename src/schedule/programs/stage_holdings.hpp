@@ -28,14 +28,14 @@ public:
 
     // The number of a stage's micro-batch, below cells(); and the holding that works on it.
     std::size_t cells() const { return holding_of_.size(); }
-    std::size_t cell(int stage, int micro_batch) const {
-        return static_cast<std::size_t>(stage) * micro_batches_ + static_cast<std::size_t>(micro_batch);
+    std::size_t cell(int stage, int microbatch) const {
+        return static_cast<std::size_t>(stage) * microbatches_ + static_cast<std::size_t>(microbatch);
     }
     std::size_t holding_of(std::size_t cell) const { return holding_of_[cell]; }
     int team_of(std::size_t cell) const { return all_[holding_of_[cell]].team; }
 
 private:
-    std::size_t micro_batches_;
+    std::size_t microbatches_;
     std::vector<Holding> all_;
     std::vector<std::size_t> first_;  // per team, and the end
     std::vector<std::size_t> holding_of_;

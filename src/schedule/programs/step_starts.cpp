@@ -6,15 +6,15 @@ namespace trireme::schedule {
 
 StepStarts::StepStarts(const std::vector<Program>& programs, const PipelineShape& shape)
     : steps_(static_cast<std::size_t>(shape.steps)),
-      micro_batches_(shape.micro_batches),
+      microbatches_(shape.microbatches),
       validates_(shape.validates) {
     if (!validates_) return;
     ahead_ = done_again(programs);
     for (const Program& program : programs) {
         for (Instruction forward : program) {
-            if (forward.op != Op::forward || shape.step_of(forward.micro_batch) != 1 || !ahead_.has(forward))
+            if (forward.op != Op::forward || shape.step_of(forward.microbatch) != 1 || !ahead_.has(forward))
                 continue;
-            forward.micro_batch -= micro_batches_;
+            forward.microbatch -= microbatches_;
             ahead_.add(forward);
         }
     }
@@ -27,7 +27,7 @@ std::vector<StepStart> StepStarts::of(const Program& program) const {
     std::size_t updated = 0;
     Op last = Op::forward;  // but for sends
     for (std::size_t i = 0; i < program.size(); ++i) {
-        const auto [op, stage, micro_batch, age] = program[i];
+        const auto [op, stage, microbatch, age] = program[i];
         if (op == Op::step && last != Op::step) ++updated;
         if (op == Op::validate && last != Op::validate) ++validated;
         if (!is_send(op)) last = op;

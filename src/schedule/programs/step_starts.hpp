@@ -28,7 +28,7 @@ public:
 
 private:
     std::size_t steps_;
-    int micro_batches_;
+    int microbatches_;
     bool validates_;
     WorkSet ahead_;
 };

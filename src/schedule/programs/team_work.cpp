@@ -6,13 +6,13 @@ namespace {
 // By its numbers; who holds and executes what is not looked at.
 std::optional<RegularShape> rows_of(const PipelineShape& shape) {
     const int replicas = static_cast<int>(shape.holders.front().size());
-    if (replicas < 1 || shape.teams % replicas != 0 || shape.micro_batches % replicas != 0) return std::nullopt;
+    if (replicas < 1 || shape.teams % replicas != 0 || shape.microbatches % replicas != 0) return std::nullopt;
     const int pipe = shape.teams / replicas;
     if (pipe < 1 || shape.stages() % pipe != 0) return std::nullopt;
     return RegularShape{.pipe = pipe,
                         .replicas = replicas,
                         .chunks = shape.stages() / pipe,
-                        .micro_batches_each = shape.micro_batches / replicas};
+                        .microbatches_each = shape.microbatches / replicas};
 }
 
 bool is_dealt_like(const PipelineShape& shape, const PipelineShape& other) {
@@ -29,8 +29,8 @@ std::optional<std::vector<TeamWork>> one_stage_each(const PipelineShape& shape) 
             if (held != -1) return std::nullopt;
             held = stage;
         }
-        for (int m = 0; m < shape.all_micro_batches(); ++m) {
-            work[static_cast<std::size_t>(shape.executor_of(stage, m))].micro_batches.push_back(m);
+        for (int m = 0; m < shape.all_microbatches(); ++m) {
+            work[static_cast<std::size_t>(shape.executor_of(stage, m))].microbatches.push_back(m);
         }
     }
     return work;

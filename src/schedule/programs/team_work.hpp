@@ -9,8 +9,8 @@
 namespace trireme::schedule {
 
 struct TeamWork {
-    int stage = -1;                  // the only one that the team holds; -1: none
-    std::vector<int> micro_batches;  // that it executes, ascending
+    int stage = -1;                 // the only one that the team holds; -1: none
+    std::vector<int> microbatches;  // that it executes, ascending
 };
 
 // Per team; nothing where a team holds more than one stage.
@@ -21,7 +21,7 @@ struct RegularShape {
     int pipe = 1;
     int replicas = 1;
     int chunks = 1;  // 2 of a V
-    int micro_batches_each = 1;
+    int microbatches_each = 1;
 };
 
 // The arguments with which grid_shape(), or v_shape(), makes `shape`; nothing where it does not.

@@ -40,10 +40,10 @@ auto place_in(auto& stages, int stage) {
 }  // namespace
 
 WorkRecord::WorkRecord(const PipelineShape& shape)
-    : micro_batches_(static_cast<std::size_t>(shape.all_micro_batches())),
-      micro_batches_of_step_(shape.micro_batches),
+    : microbatches_(static_cast<std::size_t>(shape.all_microbatches())),
+      microbatches_of_step_(shape.microbatches),
       is_training_(shape.is_training),
-      marks_(shape.holders.size() * micro_batches_),
+      marks_(shape.holders.size() * microbatches_),
       held_(static_cast<std::size_t>(shape.teams)),
       kept_(held_.size()),
       most_kept_(held_.size()),
@@ -57,22 +57,22 @@ WorkRecord::WorkRecord(const PipelineShape& shape)
 }
 
 bool WorkRecord::has_part_of(const Instruction& instruction) const {
-    return (marks_[index(instruction.stage, instruction.micro_batch)] & marks_of(instruction.op)) != 0;
+    return (marks_[index(instruction.stage, instruction.microbatch)] & marks_of(instruction.op)) != 0;
 }
 
 void WorkRecord::add(int team, const Instruction& instruction) {
-    const auto [op, stage, micro_batch, age] = instruction;
-    if (has_micro_batch(op)) marks_[index(stage, micro_batch)] |= marks_of(op);
+    const auto [op, stage, microbatch, age] = instruction;
+    if (has_microbatch(op)) marks_[index(stage, microbatch)] |= marks_of(op);
     HeldStage& here = held(team, stage);
     if (is_compute(op)) here.oldest = std::max(here.oldest, here.updates - version_of(team, instruction));
     if (op == Op::forward) {
-        versions_[index(stage, micro_batch)] = version_of(team, instruction);
+        versions_[index(stage, microbatch)] = version_of(team, instruction);
         keep(team, here);
         if (!is_training_) release(team, here);
     }
     if (op == Op::backward || op == Op::backward_weight) release(team, here);
     if (op == Op::backward || op == Op::backward_input) {
-        count_gradients(team, micro_batch / micro_batches_of_step_);
+        count_gradients(team, microbatch / microbatches_of_step_);
     }
     if (op == Op::reduce) count_gradients(team, here.reduces++);
     if (op == Op::step) ++here.updates;
@@ -103,8 +103,8 @@ bool WorkRecord::holds(int team, int stage) const {
     return found != held_by(team).end() && found->stage == stage;
 }
 
-std::size_t WorkRecord::index(int stage, int micro_batch) const {
-    return static_cast<std::size_t>(stage) * micro_batches_ + static_cast<std::size_t>(micro_batch);
+std::size_t WorkRecord::index(int stage, int microbatch) const {
+    return static_cast<std::size_t>(stage) * microbatches_ + static_cast<std::size_t>(microbatch);
 }
 
 void WorkRecord::keep(int team, HeldStage& stage) {

@@ -45,17 +45,17 @@ public:
     // The weights that a compute instruction uses if it is the team's next, and those that a forward before has
     // used: the number of updates that made them. There are none older than the first.
     int version_of(int team, const Instruction& compute) const;
-    int version_used(int stage, int micro_batch) const { return versions_[index(stage, micro_batch)]; }
+    int version_used(int stage, int microbatch) const { return versions_[index(stage, microbatch)]; }
 
 private:
-    std::size_t index(int stage, int micro_batch) const;
+    std::size_t index(int stage, int microbatch) const;
     HeldStage& held(int team, int stage);
     void keep(int team, HeldStage& stage);
     void release(int team, HeldStage& stage);
     void count_gradients(int team, int step);
 
-    std::size_t micro_batches_;
-    int micro_batches_of_step_;
+    std::size_t microbatches_;
+    int microbatches_of_step_;
     bool is_training_;
     std::vector<std::uint8_t> marks_;           // (stage, micro-batch): a bit for each kind of work
     std::vector<std::vector<HeldStage>> held_;  // per team, in the order of the stages

@@ -10,11 +10,11 @@ namespace {
 // first has read what it sent before.
 Program forward_program(const RegularShape& grid, int row, int in_row) {
     Program program;
-    for (int begin = 0; begin < grid.micro_batches_each; begin += grid.pipe) {
-        const int end = std::min(begin + grid.pipe, grid.micro_batches_each);
+    for (int begin = 0; begin < grid.microbatches_each; begin += grid.pipe) {
+        const int end = std::min(begin + grid.pipe, grid.microbatches_each);
         for (int chunk = 0; chunk < grid.chunks; ++chunk) {
             for (int m = begin; m < end; ++m) {
-                program.push_back({Op::forward, chunk * grid.pipe + in_row, row * grid.micro_batches_each + m});
+                program.push_back({Op::forward, chunk * grid.pipe + in_row, row * grid.microbatches_each + m});
             }
         }
     }
@@ -26,8 +26,8 @@ Program forward_program(const RegularShape& grid, int row, int in_row) {
 Program v_program(const RegularShape& v, int row, int in_row) {
     Program down;
     Program up;
-    for (int i = 0; i < v.micro_batches_each; ++i) {
-        const int m = row * v.micro_batches_each + i;
+    for (int i = 0; i < v.microbatches_each; ++i) {
+        const int m = row * v.microbatches_each + i;
         down.push_back({Op::forward, in_row, m});
         up.push_back({Op::forward, 2 * v.pipe - 1 - in_row, m});
     }
@@ -43,7 +43,7 @@ std::vector<Program> forwards_of(const std::vector<TeamWork>& work) {
     std::vector<Program> programs;
     for (const TeamWork& team : work) {
         Program& program = programs.emplace_back();
-        for (const int m : team.micro_batches) program.push_back({Op::forward, team.stage, m});
+        for (const int m : team.microbatches) program.push_back({Op::forward, team.stage, m});
     }
     return programs;
 }

@@ -10,22 +10,22 @@ namespace trireme::schedule {
 namespace {
 
 void require_whole(const PipelineShape& shape) {
-    if (shape.teams < 1 || shape.stages() < 1 || shape.micro_batches < 1) {
+    if (shape.teams < 1 || shape.stages() < 1 || shape.microbatches < 1) {
         throw ConfigError(cat("a pipeline needs at least 1 team, 1 stage and 1 micro-batch, but has ",
-                              shape.teams, " teams, ", shape.stages(), " stages and ", shape.micro_batches,
+                              shape.teams, " teams, ", shape.stages(), " stages and ", shape.microbatches,
                               " micro-batches; change --pipe or --microbatches"));
     }
     bool is_whole = shape.executor.size() == shape.holders.size();
     const auto is_team = [&](int team) { return team >= 0 && team < shape.teams; };
     for (std::size_t s = 0; is_whole && s < shape.holders.size(); ++s) {
         is_whole = !shape.holders[s].empty() &&
-                   shape.executor[s].size() == static_cast<std::size_t>(shape.micro_batches) &&
+                   shape.executor[s].size() == static_cast<std::size_t>(shape.microbatches) &&
                    std::all_of(shape.holders[s].begin(), shape.holders[s].end(), is_team) &&
                    std::all_of(shape.executor[s].begin(), shape.executor[s].end(),
                                [&](int team) { return shape.holds(team, static_cast<int>(s)); });
     }
     if (!is_whole) {
-        throw BugError(cat("a pipeline shape of ", shape.stages(), " stages and ", shape.micro_batches,
+        throw BugError(cat("a pipeline shape of ", shape.stages(), " stages and ", shape.microbatches,
                            " micro-batches does not name a holder as executor for each of them"));
     }
 }
@@ -51,7 +51,7 @@ std::string shape_text(const PipelineShape& shape) {
     for (const std::vector<int>& holders : shape.holders) {
         replicas += cat(replicas.empty() ? "" : ", ", holders.size());
     }
-    return cat(shape.micro_batches, " micro-batches on ", shape.stages(), " stages (replicas ", replicas, ")");
+    return cat(shape.microbatches, " micro-batches on ", shape.stages(), " stages (replicas ", replicas, ")");
 }
 
 std::string uneven_obstacle(const Schedule& schedule, const PipelineShape& shape) {

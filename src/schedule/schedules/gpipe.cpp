@@ -14,8 +14,8 @@ std::vector<Program> gpipe(const ScheduleInput& input) {
     std::vector<Program> programs;
     for (const TeamWork& team : input.work) {
         Program& program = programs.emplace_back();
-        for (const int m : team.micro_batches) program.push_back({Op::forward, team.stage, m});
-        for (const int m : team.micro_batches) program.push_back({Op::backward, team.stage, m});
+        for (const int m : team.microbatches) program.push_back({Op::forward, team.stage, m});
+        for (const int m : team.microbatches) program.push_back({Op::backward, team.stage, m});
     }
     return programs;
 }

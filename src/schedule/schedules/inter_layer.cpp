@@ -10,7 +10,7 @@ std::vector<Program> inter_layer(const ScheduleInput& input) {
     std::vector<Program> programs;
     for (const TeamWork& team : input.work) {
         Program& program = programs.emplace_back();
-        for (const int m : team.micro_batches) {
+        for (const int m : team.microbatches) {
             program.push_back({Op::forward, team.stage, m});
             program.push_back({Op::backward, team.stage, m});
         }

@@ -8,22 +8,22 @@ namespace {
 // Micro-batches that pass a chunk before the first of them passes the next: the fewest, at least one for each
 // team of the row, that leave no smaller group at the end. A smaller one would reach its next chunk too early,
 // and some orders of that kind are cyclic.
-int group_size(int pipe, int micro_batches) {
-    if (micro_batches <= pipe) return micro_batches;
+int group_size(int pipe, int microbatches) {
+    if (microbatches <= pipe) return microbatches;
     int size = pipe;
-    while (micro_batches % size != 0 && micro_batches % size < pipe) ++size;
+    while (microbatches % size != 0 && microbatches % size < pipe) ++size;
     return size;
 }
 
 Program interleaved_program(const RegularShape& grid, int row, int in_row) {
-    const int group = group_size(grid.pipe, grid.micro_batches_each);
+    const int group = group_size(grid.pipe, grid.microbatches_each);
     Program forwards;
     Program backwards;
-    for (int begin = 0; begin < grid.micro_batches_each; begin += group) {
-        const int end = std::min(begin + group, grid.micro_batches_each);
+    for (int begin = 0; begin < grid.microbatches_each; begin += group) {
+        const int end = std::min(begin + group, grid.microbatches_each);
         for (int chunk = 0; chunk < grid.chunks; ++chunk) {
             for (int m = begin; m < end; ++m) {
-                const int global = row * grid.micro_batches_each + m;
+                const int global = row * grid.microbatches_each + m;
                 forwards.push_back({Op::forward, chunk * grid.pipe + in_row, global});
                 backwards.push_back({Op::backward, (grid.chunks - 1 - chunk) * grid.pipe + in_row, global});
             }

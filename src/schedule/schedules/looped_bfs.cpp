@@ -4,8 +4,8 @@ namespace trireme::schedule {
 namespace {
 
 Program looped_program(const RegularShape& grid, int row, int in_row) {
-    const int first = row * grid.micro_batches_each;
-    const int end = first + grid.micro_batches_each;
+    const int first = row * grid.microbatches_each;
+    const int end = first + grid.microbatches_each;
     Program program;
     for (int chunk = 0; chunk < grid.chunks; ++chunk) {
         for (int m = first; m < end; ++m) program.push_back({Op::forward, chunk * grid.pipe + in_row, m});

@@ -7,17 +7,17 @@ namespace {
 
 // How many of a team's micro-batches behind its `index`-th it should have in flight so that all up to `last`
 // are: rounded up, so that a stage with more replicas than the next one keeps it supplied.
-std::size_t ahead(const std::vector<int>& micro_batches, std::size_t index, int last) {
+std::size_t ahead(const std::vector<int>& microbatches, std::size_t index, int last) {
     std::size_t end = index;
-    while (end + 1 < micro_batches.size() && micro_batches[end] < last) ++end;
+    while (end + 1 < microbatches.size() && microbatches[end] < last) ++end;
     return end - index;
 }
 
-std::size_t warm_up_of(const std::vector<int>& micro_batches, const std::vector<int>& wanted) {
+std::size_t warm_up_of(const std::vector<int>& microbatches, const std::vector<int>& wanted) {
     std::size_t warm_up = 0;
-    for (std::size_t i = 0; i < micro_batches.size(); ++i) {
-        const int last = wanted[static_cast<std::size_t>(micro_batches[i])];
-        warm_up = std::max(warm_up, ahead(micro_batches, i, last));
+    for (std::size_t i = 0; i < microbatches.size(); ++i) {
+        const int last = wanted[static_cast<std::size_t>(microbatches[i])];
+        warm_up = std::max(warm_up, ahead(microbatches, i, last));
     }
     return warm_up;
 }
@@ -48,11 +48,11 @@ Program alternate(const Program& forwards, const Program& backwards, std::size_t
 // other stages are forwards before wanted[m], and wanted ascends.
 std::vector<Program> alternate_passes(const PipelineShape& shape, const std::vector<TeamWork>& work) {
     std::vector<Program> programs(work.size());
-    std::vector<int> wanted(static_cast<std::size_t>(shape.all_micro_batches()), 0);  // per micro-batch
+    std::vector<int> wanted(static_cast<std::size_t>(shape.all_microbatches()), 0);  // per micro-batch
     for (int stage = shape.stages() - 1; stage >= 0; --stage) {
         std::vector<int> wanted_here = wanted;
         for (const int team : shape.holders[static_cast<std::size_t>(stage)]) {
-            const std::vector<int>& own = work[static_cast<std::size_t>(team)].micro_batches;
+            const std::vector<int>& own = work[static_cast<std::size_t>(team)].microbatches;
             const std::size_t warm_up = warm_up_of(own, wanted);
             Program forwards;
             Program backwards;

@@ -14,14 +14,14 @@ int count_of(const std::vector<int>& executors, int team) {
 std::vector<Program> without_flush(const PipelineShape& shape) {
     const std::optional<RegularShape> grid = grid_behind(shape);
     if (!grid) return alternate_passes(shape, *one_stage_each(shape));
-    const int each = grid->micro_batches_each;
+    const int each = grid->microbatches_each;
     PipelineShape row = grid_shape(grid->pipe, 1, 1, each);
     row.steps = shape.steps;
     std::vector<Program> programs;
     for (int d = 0; d < grid->replicas; ++d) {
         for (Program& program : alternate_passes(row, *one_stage_each(row))) {
             for (Instruction& i : program) {
-                i.micro_batch = i.micro_batch / each * shape.micro_batches + d * each + i.micro_batch % each;
+                i.microbatch = i.microbatch / each * shape.microbatches + d * each + i.microbatch % each;
             }
             programs.push_back(std::move(program));
         }
@@ -54,24 +54,24 @@ std::vector<int> own_delays(const PipelineShape& shape, const std::vector<Progra
 int largest_of(const std::vector<int>& delays) { return *std::max_element(delays.begin(), delays.end()); }
 
 // Replicas of no grid take turns, and may get one micro-batch more or less than others.
-int enough_micro_batches(const PipelineShape& shape) {
+int enough_microbatches(const PipelineShape& shape) {
     std::vector<int> replicas;
     for (const std::vector<int>& holders : shape.holders) replicas.push_back(static_cast<int>(holders.size()));
     PipelineShape more = shape;
     do {
-        more = uneven_shape(replicas, more.micro_batches + 1);
+        more = uneven_shape(replicas, more.microbatches + 1);
         more.steps = shape.steps;
     } while (largest_of(own_delays(more, without_flush(more))) > 1);
-    return more.micro_batches;
+    return more.microbatches;
 }
 
-std::string few_micro_batches_obstacle(const PipelineShape& shape, int delay) {
+std::string few_microbatches_obstacle(const PipelineShape& shape, int delay) {
     const std::optional<RegularShape> grid = grid_behind(shape);
     return cat("schedule pipedream-2bw keeps weights of one update ago, but with ",
-               grid ? grid->micro_batches_each : shape.micro_batches, " micro-batches and ", shape.stages(),
+               grid ? grid->microbatches_each : shape.microbatches, " micro-batches and ", shape.stages(),
                " stages the first stage runs ", delay,
                " steps ahead; the nearest shape it takes is --microbatches ",
-               grid ? grid->pipe - 1 : enough_micro_batches(shape),
+               grid ? grid->pipe - 1 : enough_microbatches(shape),
                grid && grid->replicas > 1 ? " for each replica" : "", ", or use --schedule pipedream-vertical");
 }
 
@@ -90,7 +90,7 @@ public:
 
 private:
     std::size_t step_of(const Instruction& pass) const {
-        return static_cast<std::size_t>(shape_.step_of(pass.micro_batch));
+        return static_cast<std::size_t>(shape_.step_of(pass.microbatch));
     }
 
     // An update that waits for all stages stands before the first forward that needs it, another one behind the
@@ -177,7 +177,7 @@ std::vector<Program> pipedream_2bw(const ScheduleInput& input) {
 
 std::string obstacle_to_2bw(const ScheduleInput& input) {
     const int delay = largest_of(own_delays(input.shape, without_flush(input.shape)));
-    return delay > 1 ? few_micro_batches_obstacle(input.shape, delay) : std::string();
+    return delay > 1 ? few_microbatches_obstacle(input.shape, delay) : std::string();
 }
 
 // Once the pipeline is full.

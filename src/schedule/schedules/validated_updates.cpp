@@ -42,7 +42,7 @@ Phases with_validated_updates(const std::vector<Program>& step, const PipelineSh
         const auto end = body.begin() + static_cast<std::ptrdiff_t>(ahead);
         phases.prologue[team].assign(body.begin(), end);
         body.erase(body.begin(), end);
-        std::ranges::copy(shifted(phases.prologue[team], shape.micro_batches), std::back_inserter(body));
+        std::ranges::copy(shifted(phases.prologue[team], shape.microbatches), std::back_inserter(body));
         for (int stage = 0; stage < shape.stages(); ++stage) {
             if (shape.holds(static_cast<int>(team), stage)) body.push_back({Op::validate, stage});
         }

@@ -5,7 +5,7 @@
 namespace trireme::schedule {
 
 Program with_late_weights(const TeamWork& work, std::size_t ahead, std::size_t late) {
-    const std::vector<int>& all = work.micro_batches;
+    const std::vector<int>& all = work.microbatches;
     Program program;
     const auto add = [&](Op op, std::size_t index) { program.push_back({op, work.stage, all[index]}); };
     for (std::size_t i = 0; i < std::min(ahead, all.size()); ++i) add(Op::forward, i);

@@ -17,8 +17,8 @@ struct Leg {
 class TeamProgram {
 public:
     TeamProgram(const RegularShape& v, int row, int before)
-        : first_(row * v.micro_batches_each),
-          count_(v.micro_batches_each),
+        : first_(row * v.microbatches_each),
+          count_(v.microbatches_each),
           down_{.stage = before, .gradient_stays = before == 0},
           up_{.stage = 2 * v.pipe - 1 - before, .gradient_stays = before == v.pipe - 1} {}
 
@@ -39,13 +39,13 @@ private:
     void add(char letter) {
         Leg& leg = letter < 'a' ? up_ : down_;
         const Op op = op_of(letter);
-        const int micro_batch = leg.next[op]++;
-        if (micro_batch >= count_) return;
-        const Instruction input{Op::backward_input, leg.stage, first_ + micro_batch};
+        const int microbatch = leg.next[op]++;
+        if (microbatch >= count_) return;
+        const Instruction input{Op::backward_input, leg.stage, first_ + microbatch};
         if (op == Op::backward_weight && leg.gradient_stays && program_.back() == input) {
             program_.back().op = Op::backward;
         } else {
-            program_.push_back({op, leg.stage, first_ + micro_batch});
+            program_.push_back({op, leg.stage, first_ + microbatch});
         }
     }
 
@@ -58,7 +58,7 @@ private:
 
 Program zb_v_program(const RegularShape& v, int row, int before) {
     const int rest = v.pipe - before;  // teams from this one on
-    const int all = std::max(2 * v.pipe - 1, v.micro_batches_each);
+    const int all = std::max(2 * v.pipe - 1, v.microbatches_each);
     TeamProgram program(v, row, before);
     program.repeat(2 * rest - 1, "f");
     program.repeat(before, "Ff");

@@ -17,10 +17,10 @@ public:
 
     // Whether another activation may be kept for a micro-batch. All micro-batches can go on to their ends then,
     // one after the other: what each needs yet is free, or kept for older ones (Dijkstra, 1965: the banker).
-    bool is_safe_for(std::size_t micro_batch) const;
+    bool is_safe_for(std::size_t microbatch) const;
 
-    void keep(std::size_t micro_batch);
-    void release(std::size_t micro_batch);
+    void keep(std::size_t microbatch);
+    void release(std::size_t microbatch);
 
     int peak() const { return peak_; }  // activations kept at most, until now
 

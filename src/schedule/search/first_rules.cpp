@@ -52,7 +52,7 @@ Bounds tapering(const PipelineShape& shape, const StageHoldings& holdings) {
 // As many as are begun while the first of them is on its way.
 Bounds by_time(const PipelineShape& shape, const StageHoldings& holdings, const std::vector<StageCost>& costs) {
     const double period = period_of(shape, holdings, costs);
-    const double all = static_cast<double>(shape.stages()) * shape.micro_batches;
+    const double all = static_cast<double>(shape.stages()) * shape.microbatches;
     Bounds bounds;
     for (int team = 0; team < shape.teams; ++team) {
         double begun = 0;
@@ -81,7 +81,7 @@ std::vector<Bounds> all_bounds(const PipelineShape& shape, const StageHoldings& 
             tapered,
             in_row,
             twice(tapered),
-            Bounds(teams, shape.stages() * shape.micro_batches)};
+            Bounds(teams, shape.stages() * shape.microbatches)};
 }
 
 ListRule rule_of(const Bounds& bounds, const TeamRule& of_all, bool last_backward_first) {

@@ -7,18 +7,18 @@ namespace trireme::schedule {
 namespace {
 
 // Where an input half stands whose weight half follows.
-struct Place {
+struct ProgramPosition {
     std::size_t team = 0;
     std::size_t position = 0;
 };
 
 bool are_halves(const Instruction& one, const Instruction& other) {
     return one.op == Op::backward_input && other.op == Op::backward_weight && one.stage == other.stage &&
-           one.micro_batch == other.micro_batch;
+           one.microbatch == other.microbatch;
 }
 
 // With whole backwards at the places, which ascend.
-std::vector<Program> joined(const std::vector<Program>& programs, const std::vector<Place>& places) {
+std::vector<Program> joined(const std::vector<Program>& programs, const std::vector<ProgramPosition>& places) {
     std::vector<Program> shorter(programs.size());
     auto next = places.begin();
     for (std::size_t team = 0; team < programs.size(); ++team) {
@@ -39,10 +39,10 @@ public:
         : programs_(programs), clock_(clock), attempts_(attempts), duration_(duration_of(programs, clock)) {}
 
     // All of the places, or else what can be of each half of them. They come behind those of earlier calls.
-    void join(const std::vector<Place>& places) {
+    void join(const std::vector<ProgramPosition>& places) {
         if (places.empty() || attempts_ == 0) return;
         --attempts_;
-        std::vector<Place> more = joined_;
+        std::vector<ProgramPosition> more = joined_;
         more.insert(more.end(), places.begin(), places.end());
         if (duration_of(joined(programs_, more), clock_) <= duration_) {
             joined_ = std::move(more);
@@ -60,7 +60,7 @@ private:
     ProgramClock& clock_;
     std::size_t attempts_;
     double duration_;
-    std::vector<Place> joined_;
+    std::vector<ProgramPosition> joined_;
 };
 
 }  // namespace
@@ -69,7 +69,7 @@ std::vector<Program> with_joined_halves(const std::vector<Program>& programs, Pr
                                         std::size_t attempts) {
     Joining joining(programs, clock, attempts);
     for (std::size_t team = 0; team < programs.size(); ++team) {
-        std::vector<Place> places;
+        std::vector<ProgramPosition> places;
         for (std::size_t i = 0; i + 1 < programs[team].size(); ++i) {
             if (are_halves(programs[team][i], programs[team][i + 1])) places.push_back({team, i});
         }

@@ -15,7 +15,7 @@ struct Load {
 };
 
 void add_work(const PipelineShape& shape, const std::vector<StageCost>& costs, std::vector<Load>& loads) {
-    for (int m = 0; m < shape.micro_batches; ++m) {
+    for (int m = 0; m < shape.microbatches; ++m) {
         double way = 0;  // of the micro-batch to the stage
         for (int stage = 0; stage < shape.stages(); ++stage) {
             const StageCost& cost = costs[static_cast<std::size_t>(stage)];

@@ -19,8 +19,8 @@ ListScheduler::ListScheduler(const PipelineShape& shape, const StageHoldings& ho
       turn_(holdings.cells()),
       clock_(shape, holdings, costs) {
     std::vector<std::vector<int>> needed(least_.size());  // per team and micro-batch of it
-    std::vector<int> last(least_.size(), no_micro_batch);
-    for (int m = 0; m < shape.micro_batches; ++m) {
+    std::vector<int> last(least_.size(), no_microbatch);
+    for (int m = 0; m < shape.microbatches; ++m) {
         for (int stage = 0; stage < shape.stages(); ++stage) {
             const auto t = static_cast<std::size_t>(shape.executor_of(stage, m));
             if (std::exchange(last[t], m) != m) needed[t].push_back(0);
@@ -59,7 +59,7 @@ void ListScheduler::begin_again(const ListRule& rule) {
         const int most = shape_.most_activations.empty() ? any_number : shape_.most_activations[t];
         teams_[t].room.set_most(std::max(least_[t], std::min(rule.teams[t].most_kept, most)));
     }
-    for (int m = 0; m < shape_.micro_batches; ++m) {
+    for (int m = 0; m < shape_.microbatches; ++m) {
         deliver({.team = shape_.executor_of(0, m), .time = 0, .work = {Op::forward, 0, m}});
     }
 }
@@ -81,9 +81,9 @@ void ListScheduler::decide(int team, double now) {
 
 void ListScheduler::take_in(Team& team, double now) {
     while (!team.coming.empty() && team.coming.top().time <= now) {
-        const auto [op, stage, micro_batch, age] = team.coming.top().work;
-        Desk& desk = desks_[holdings_.holding_of(holdings_.cell(stage, micro_batch))];
-        (op == Op::forward ? desk.forwards : desk.backwards).push(micro_batch);
+        const auto [op, stage, microbatch, age] = team.coming.top().work;
+        Desk& desk = desks_[holdings_.holding_of(holdings_.cell(stage, microbatch))];
+        (op == Op::forward ? desk.forwards : desk.backwards).push(microbatch);
         team.coming.pop();
     }
 }
@@ -127,8 +127,8 @@ std::optional<Instruction> ListScheduler::next_backward(int team) const {
 // (Weight halves of both do so anyway: those of later stages are done first.)
 bool ListScheduler::is_read_by_next_stage(int team, const Instruction& backward) const {
     const int next = backward.stage + 1;
-    return next < shape_.stages() && shape_.executor_of(next, backward.micro_batch) == team &&
-           !is_given_back_[holdings_.cell(next, backward.micro_batch)];
+    return next < shape_.stages() && shape_.executor_of(next, backward.microbatch) == team &&
+           !is_given_back_[holdings_.cell(next, backward.microbatch)];
 }
 
 std::optional<Instruction> ListScheduler::next_weight(int team, double now) const {
@@ -143,7 +143,7 @@ std::optional<Instruction> ListScheduler::next_weight(int team, double now) cons
 }
 
 bool ListScheduler::has_room(int team, const Instruction& forward) const {
-    const std::size_t turn = turn_[holdings_.cell(forward.stage, forward.micro_batch)];
+    const std::size_t turn = turn_[holdings_.cell(forward.stage, forward.microbatch)];
     return !shape_.is_training || teams_[static_cast<std::size_t>(team)].room.is_safe_for(turn);
 }
 
@@ -168,21 +168,21 @@ void ListScheduler::execute(int team, const Instruction& instruction) {
 }
 
 void ListScheduler::take_from_desk(const Instruction& instruction) {
-    const auto [op, stage, micro_batch, age] = instruction;
-    Desk& desk = desks_[holdings_.holding_of(holdings_.cell(stage, micro_batch))];
+    const auto [op, stage, microbatch, age] = instruction;
+    Desk& desk = desks_[holdings_.holding_of(holdings_.cell(stage, microbatch))];
     if (op == Op::forward) {
         desk.forwards.pop();
     } else if (op == Op::backward_weight) {
         ++desk.weights_done;
     } else {
         desk.backwards.pop();
-        if (op == Op::backward_input) desk.weights.push_back(micro_batch);
+        if (op == Op::backward_input) desk.weights.push_back(microbatch);
     }
 }
 
 void ListScheduler::keep_or_release(Team& team, const Instruction& instruction) {
     if (!shape_.is_training) return;  // forwards alone keep nothing
-    const std::size_t cell = holdings_.cell(instruction.stage, instruction.micro_batch);
+    const std::size_t cell = holdings_.cell(instruction.stage, instruction.microbatch);
     if (instruction.op == Op::forward) team.room.keep(turn_[cell]);
     if (instruction.op != Op::backward && instruction.op != Op::backward_weight) return;
     team.room.release(turn_[cell]);

@@ -42,7 +42,7 @@ private:
     struct Coming {
         double time = 0;
         Instruction work;
-        auto rank() const { return std::tuple(time, work.op, work.stage, work.micro_batch); }
+        auto rank() const { return std::tuple(time, work.op, work.stage, work.microbatch); }
         friend bool operator>(const Coming& a, const Coming& b) { return a.rank() > b.rank(); }
     };
     struct Team {

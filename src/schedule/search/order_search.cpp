@@ -33,7 +33,7 @@ bool passes_its_like(const Program& program, const Move& move) {
     const auto [first, last] = std::minmax(move.from, move.to);
     for (std::size_t place = first; place <= last; ++place) {
         const Instruction& other = program[place];
-        const bool is_like = std::abs(other.stage - moved.stage) <= 1 && other.micro_batch == moved.micro_batch;
+        const bool is_like = std::abs(other.stage - moved.stage) <= 1 && other.microbatch == moved.microbatch;
         if (is_like && place != move.from) return true;
     }
     return false;

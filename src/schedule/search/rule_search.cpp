@@ -153,7 +153,7 @@ TeamRule RuleSearch::changed(TeamRule rule, const Teams& alike, std::uint64_t po
 
 // Activations that there are for one of them.
 int RuleSearch::most_of(const Teams& alike) const {
-    return shape_.micro_batches * static_cast<int>(holdings_.of(alike.front()).size());
+    return shape_.microbatches * static_cast<int>(holdings_.of(alike.front()).size());
 }
 
 }  // namespace trireme::schedule

@@ -31,7 +31,7 @@ constexpr Effort for_moves{12'000'000, 10'000};
 constexpr Effort for_joining{1'000'000, 1000};
 
 std::size_t attempts(const Effort& effort, const PipelineShape& shape) {
-    const std::size_t length = 3 * shape.holders.size() * static_cast<std::size_t>(shape.micro_batches);
+    const std::size_t length = 3 * shape.holders.size() * static_cast<std::size_t>(shape.microbatches);
     return std::min(effort.instructions / length, effort.most);
 }
 
@@ -113,7 +113,7 @@ bool has_equal_rows(const PipelineShape& shape) {
 
 std::vector<int> least_activations(const PipelineShape& shape) {
     std::vector<int> least(static_cast<std::size_t>(shape.teams), 1);
-    for (int m = 0; m < shape.micro_batches; ++m) {
+    for (int m = 0; m < shape.microbatches; ++m) {
         std::vector<int> of_this(least.size());
         for (int stage = 0; stage < shape.stages(); ++stage) {
             const auto team = static_cast<std::size_t>(shape.executor_of(stage, m));

@@ -55,7 +55,7 @@ Row row_of(const std::vector<Span>& spans, double unit, bool names_stage) {
     double free_from = 0;
     for (const Span& span : spans) {
         if (!is_compute(span.instruction.op)) continue;
-        const std::string text = text_of(span.instruction);
+        const std::string text = to_string(span.instruction);
         Cell cell{.begin = std::max(free_from, std::round(span.begin / unit)),
                   .end = std::round(span.end / unit),
                   .label = names_stage ? text : text.substr(text.find_first_not_of("0123456789"))};

@@ -38,9 +38,9 @@ using CellNumbers = std::unordered_map<std::string, int>;
 // A check of the whole programs finds repeated work, too, but lowers them first: a file of many equal cells
 // would take minutes. REDUCE, STEP and VALIDATE may stand several times before the first step.
 void require_new(Instruction work, int number, CellNumbers& known, const std::string& place) {
-    if (!has_micro_batch(work.op)) return;
+    if (!has_microbatch(work.op)) return;
     work.age = 0;
-    const auto [first, is_new] = known.emplace(text_of(work), number);
+    const auto [first, is_new] = known.emplace(to_string(work), number);
     if (!is_new)
         throw ConfigError(
             cat(place, ": ", first->first, " is in cell ", first->second, " already; keep one of them"));
@@ -69,7 +69,7 @@ Line read_line(std::string_view line, const std::string& place) {
 
 std::string cells_of(const Program& program) {
     std::string text;
-    for (std::size_t i = 0; i < program.size(); ++i) text += (i == 0 ? "" : ",") + text_of(program[i]);
+    for (std::size_t i = 0; i < program.size(); ++i) text += (i == 0 ? "" : ",") + to_string(program[i]);
     return text;
 }
 

@@ -18,7 +18,7 @@
 namespace trireme::setup {
 namespace {
 
-constexpr std::size_t most_micro_batches = std::size_t{1} << 24;  // more are refused: see make_plan()
+constexpr std::size_t most_microbatches = std::size_t{1} << 24;  // more are refused: see make_plan()
 
 constexpr const char* measure_again =
     "; measure this one with `trireme profile` and the same options of the model";
@@ -84,8 +84,8 @@ void take_most(const plan::ProvedPrograms& proved, std::size_t stage, std::size_
 }
 
 // An evaluation keeps what is being sent beside what it computes.
-layout::StagePlace place_of(const plan::RankProfiles& profiles, const plan::Plan& trial, std::size_t stage,
-                            std::size_t chunks) {
+layout::StagePlace stage_place(const plan::RankProfiles& profiles, const plan::Plan& trial, std::size_t stage,
+                               std::size_t chunks) {
     const std::vector<layout::StageLayout>& stages = trial.layout.stages;
     layout::StagePlace place{.in_flight = 1 + static_cast<std::size_t>(trial.evaluation.shape.slots),
                              .recomputes = trial.recompute[stage] == plan::Recompute::full,
@@ -147,10 +147,10 @@ std::vector<std::size_t> measured_cuts(const config::RunConfig& config, const mo
     const bool has_backup = trial.training.shape.validates;
     const int updaters = config.layout.shard_optimizer ? grid.data : 1;
     layout::BalanceRules rules{.stages = {},
-                               .micro_batches = config.schedule.microbatches,
+                               .microbatches = config.schedule.microbatches,
                                .memory_limit = config.layout.memory_limit / chunks};
     for (std::size_t s = 0; s < trial.layout.stages.size(); ++s) {
-        rules.stages.push_back(place_of(profiles, trial, s, chunks));
+        rules.stages.push_back(stage_place(profiles, trial, s, chunks));
     }
     std::vector<std::vector<layout::LayerLoad>> loads;
     for (const plan::Profile& profile : profiles.kinds) {
@@ -169,10 +169,10 @@ layout::Layout pipedream_layout(const config::RunConfig& config, const model::Mo
     if (config.layout.recompute == std::vector{plan::Recompute::full}) {
         for (layout::LayerLoad& load : loads) load = recomputed(load);
     }
-    const auto micro_batches = std::min(config.schedule.microbatches, most_micro_batches);
+    const auto microbatches = std::min(config.schedule.microbatches, most_microbatches);
     return share_layers(loads, {.ranks = ranks,
                                 .links = profile.links,
-                                .micro_batches = static_cast<int>(micro_batches),
+                                .microbatches = static_cast<int>(microbatches),
                                 .memory_limit = config.layout.memory_limit,
                                 .stashes_weights = keeps_weight_versions(config.schedule.schedule)})
         .layout;

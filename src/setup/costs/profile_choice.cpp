@@ -26,7 +26,7 @@ bool asks_for_devices(const std::vector<config::ProfileFile>& files) {
 
 void check_is_in_job(const config::ProfileFile& file, std::size_t ranks) {
     if (static_cast<std::size_t>(file.ranks->last) < ranks) return;
-    throw ConfigError(cat("--profile ", text_of(file), " names rank ", file.ranks->last, ", and the job has ",
+    throw ConfigError(cat("--profile ", to_string(file), " names rank ", file.ranks->last, ", and the job has ",
                           ranks, ranks == 1 ? " rank" : " ranks", "; name ranks from 0 to ", ranks - 1));
 }
 
@@ -40,8 +40,8 @@ std::vector<const config::ProfileFile*> named_files(const std::vector<config::Pr
         for (int rank = file.ranks->first; rank <= file.ranks->last; ++rank) {
             const config::ProfileFile*& known = of_ranks[static_cast<std::size_t>(rank)];
             if (known != nullptr) {
-                throw ConfigError(cat("--profile names rank ", rank, " twice: ", text_of(*known), " and ",
-                                      text_of(file), "; keep one of them"));
+                throw ConfigError(cat("--profile names rank ", rank, " twice: ", to_string(*known), " and ",
+                                      to_string(file), "; keep one of them"));
             }
             known = &file;
         }
@@ -91,7 +91,7 @@ std::map<std::string, std::size_t> files_by_device(const std::vector<config::Pro
     for (const auto& [name, file] : known) names += cat(names.empty() ? "'" : " and '", name, '\'');
     throw ConfigError(cat("--profile names no file for the device of ", layout::text_of_ranks(ranks), ", '",
                           device, "' (those given are for ", names, "); add one that was measured there, or ",
-                          text_of(first_span(ranks)), "=FILE"));
+                          to_string(first_span(ranks)), "=FILE"));
 }
 
 // One for each run of ranks that have the same.
@@ -149,7 +149,7 @@ void check_profile_ranks(const std::vector<config::ProfileFile>& files, int rank
     }
     if (files.empty() || left.empty() || std::ranges::any_of(files, is_for_others)) return;
     throw ConfigError(cat("--profile names no file for ", layout::text_of_ranks(left), "; add ",
-                          text_of(first_span(left)), "=FILE, or a file without ranks, for all others"));
+                          to_string(first_span(left)), "=FILE, or a file without ranks, for all others"));
 }
 
 std::vector<config::ProfileFile> files_for_devices(const std::vector<config::ProfileFile>& files,

@@ -120,7 +120,7 @@ Json ranks_value(const Facts& facts) {
 }
 
 // Host names may be anything.
-std::string text_of(const Json& value, int indent) {
+std::string dump_json(const Json& value, int indent) {
     return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -143,10 +143,10 @@ std::string json_of(const Facts& facts, const std::vector<Finding>& findings) {
     value["ranks"] = ranks_value(facts);
     value["links"] = Json::array();
     for (const PairFacts& pair : facts.pairs) value["links"].push_back(value_of(pair, facts.ranks));
-    return text_of(value, indent) + "\n";
+    return dump_json(value, indent) + "\n";
 }
 
-std::string json_of(const RankFacts& rank) { return text_of(value_of(rank), -1); }
+std::string json_of(const RankFacts& rank) { return dump_json(value_of(rank), -1); }
 
 RankFacts rank_of_json(const std::string& text) {
     const Json value = Json::parse(text);

@@ -28,7 +28,7 @@ std::string verdict(const std::vector<Finding>& findings) {
 
 }  // namespace
 
-std::string text_of(const std::vector<Finding>& findings) {
+std::string to_string(const std::vector<Finding>& findings) {
     std::string text = "trireme doctor: what works here\n";
     for (const Finding& finding : findings) text += lines_of(finding);
     return text + verdict(findings);

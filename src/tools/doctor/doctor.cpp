@@ -81,7 +81,7 @@ ExitCode examine(const DoctorConfig& config, const DoctorPlace& place, std::ostr
         const Facts facts = facts_about(config, place, std::move(ranks), std::move(pairs));
         const std::vector<Finding> findings = findings_of(facts);
         works = do_all_work(findings) ? 1 : 0;
-        out << (config.is_json ? json_of(facts, findings) : text_of(findings)) << std::flush;
+        out << (config.is_json ? json_of(facts, findings) : to_string(findings)) << std::flush;
     }
     return gather_all(*all, std::array{works}).front() > 0 ? ExitCode::done : ExitCode::resource;
 }

@@ -47,7 +47,7 @@ std::vector<std::optional<Gpu>> gpus_taken(const std::vector<RankFacts>& ranks);
 std::map<int, std::vector<int>> ranks_of_nodes(const std::vector<RankFacts>& ranks);
 
 // A line for each finding and one for its advice, and a last one that says whether all is well.
-std::string text_of(const std::vector<Finding>& findings);
+std::string to_string(const std::vector<Finding>& findings);
 
 // One object: findings, and the facts behind them. Bytes, seconds, and operations a second.
 std::string json_of(const Facts& facts, const std::vector<Finding>& findings);

@@ -48,7 +48,7 @@ std::vector<std::pair<int, int>> pairs_of(const std::vector<int>& nodes) {
 PairFacts measure_pair(comm::Communicator& group, const std::pair<int, int>& pair) {
     constexpr int small_turns = 100;
     constexpr int large_turns = 2;
-    const device::Buffer memory(large_bytes, device::Place::memory);
+    const device::Buffer memory(large_bytes, device::MemorySpace::host);
     const auto message = [&](std::size_t bytes) {
         return device::Tensor{memory.data(), device::DType::f32, 1, bytes / sizeof(float),
                               bytes / sizeof(float)};

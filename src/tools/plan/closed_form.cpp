@@ -20,13 +20,13 @@ schedule::EqualRow row_of(const plan::Plan& plan) {
     const double pipe = static_cast<double>(plan.teams.size()) / rows;
     return {.pipe = pipe,
             .chunks = static_cast<double>(plan.layout.stages.size()) / pipe,
-            .microbatches = static_cast<double>(plan.micro_batches()) / rows};
+            .microbatches = static_cast<double>(plan.microbatches()) / rows};
 }
 
 // That execute as many micro-batches each.
 bool has_equal_rows(const plan::Plan& plan) {
     const auto rows = static_cast<int>(plan.layout.stages.front().replicas.size());
-    return plan.micro_batches() % rows == 0 && takes_even_turns(plan.layout);
+    return plan.microbatches() % rows == 0 && takes_even_turns(plan.layout);
 }
 
 // Then the first team's updates wait for the last team after all.

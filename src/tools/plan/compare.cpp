@@ -202,7 +202,7 @@ std::vector<Compared> compare(const PlanConfig& config) {
     return schedules;
 }
 
-std::string text_of(const std::vector<Compared>& schedules) {
+std::string to_string(const std::vector<Compared>& schedules) {
     std::size_t width = 8;
     for (const Compared& one : schedules) width = std::max(width, one.name.size());
     std::string rows;
@@ -219,10 +219,9 @@ std::string text_of(const std::vector<Compared>& schedules) {
     const std::string head =
         fmt::format("{:{}}  {:>10}  {:>10}  {:>8}  {:>8}  {:>15}  {:>7}  {}\n", "schedule", width, "step",
                     "at least", "bubble", "formula", "worst idle", "weights", "peak");
-    return fmt::format(
-               "{}, {}, {} a step\n", first->forecast->model.name,
-               counted(first->forecast->memory.size(), "rank"),
-               counted(static_cast<std::size_t>(first->forecast->plan.micro_batches()), "micro-batch")) +
+    return fmt::format("{}, {}, {} a step\n", first->forecast->model.name,
+                       counted(first->forecast->memory.size(), "rank"),
+                       counted(static_cast<std::size_t>(first->forecast->plan.microbatches()), "micro-batch")) +
            costs_line(*first) + '\n' + head + rows + legend(first->unit) +
            (refusals.empty() ? "" : refusals + '\n');
 }

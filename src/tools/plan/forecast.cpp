@@ -26,13 +26,13 @@ namespace {
 // weights. Attention has two products of each two samples' rows, and four for their gradients, all of which
 // belong to the gradient of its input.
 schedule::StageCost cost_of(const model::Layer& layer, const model::ModelConfig& model,
-                            const stage::BatchShape& micro_batch) {
+                            const stage::BatchShape& microbatch) {
     constexpr double giga = 1e-9;
     double squares = 0;
-    for (const kernels::Segment& segment : micro_batch.segments)
+    for (const kernels::Segment& segment : microbatch.segments)
         squares += static_cast<double>(segment.length) * static_cast<double>(segment.length);
     const double weights = giga * 2 * static_cast<double>(setup::multiplying_parameters(layer, model)) *
-                           static_cast<double>(micro_batch.rows);
+                           static_cast<double>(microbatch.rows);
     const bool attends = std::holds_alternative<model::AttentionHalf>(layer);
     const double scores = attends ? giga * 4 * static_cast<double>(model.width) * squares : 0;
     return {.forward = weights + scores, .backward_input = weights + 2 * scores, .backward_weight = weights};
@@ -41,7 +41,7 @@ schedule::StageCost cost_of(const model::Layer& layer, const model::ModelConfig&
 // The cost of each stage for the micro-batch, for a rank with an even share of the stage's smallest replica.
 // Messages and updates cost nothing. Attention counts the whole square of scores, as the MFU does.
 std::vector<schedule::StageCost> counted_costs(const model::ModelConfig& model, const layout::Layout& layout,
-                                               const stage::BatchShape& micro_batch) {
+                                               const stage::BatchShape& microbatch) {
     const std::vector<model::Layer> layers = build_layers(model);
     std::vector<schedule::StageCost> costs;
     for (const layout::StageLayout& stage : layout.stages) {
@@ -51,7 +51,7 @@ std::vector<schedule::StageCost> counted_costs(const model::ModelConfig& model, 
         const double share = 1 / static_cast<double>(ranks);
         schedule::StageCost sum{.forward = 0, .backward_input = 0, .backward_weight = 0};
         for (std::size_t l = stage.layers.begin; l < stage.layers.end(); ++l) {
-            const schedule::StageCost cost = cost_of(layers[l], model, micro_batch);
+            const schedule::StageCost cost = cost_of(layers[l], model, microbatch);
             sum.forward += share * cost.forward;
             sum.backward_input += share * cost.backward_input;
             sum.backward_weight += share * cost.backward_weight;
@@ -71,11 +71,11 @@ struct Case {
 };
 
 // The samples of a step spread evenly over its micro-batches, each as long as may be.
-stage::BatchShape assumed_micro_batch(const config::RunConfig& run, const model::ModelConfig& model,
-                                      const plan::Plan& plan) {
+stage::BatchShape assumed_microbatch(const config::RunConfig& run, const model::ModelConfig& model,
+                                     const plan::Plan& plan) {
     setup::check_batch_size(run);
     const std::size_t length = model.reads_images() ? model.positions : setup::longest_sample(run, model);
-    const auto parts = static_cast<std::size_t>(plan.micro_batches());
+    const auto parts = static_cast<std::size_t>(plan.microbatches());
     const std::size_t samples = (run.run.batch + parts - 1) / parts;
     stage::BatchShape shape;
     for (std::size_t s = 0; s < samples; ++s) {
@@ -103,7 +103,7 @@ Case case_without_corpus(const config::RunConfig& run, int ranks) {
             .assumed = {}};
     of.plan = setup::plan_run(run, of.model, ranks);
     check_batch_is_enough(run.run.batch, of.plan, setup::plan_request(run));
-    of.largest.push_back(assumed_micro_batch(run, of.model, of.plan));
+    of.largest.push_back(assumed_microbatch(run, of.model, of.plan));
     of.assumed = text_of_assumed(of.model, of.largest.front());
     of.plan = setup::within_memory_limit(std::move(of.plan), {.config = run,
                                                               .model = of.model,
@@ -154,7 +154,7 @@ std::vector<std::size_t> parameters_of_stages(const model::ModelConfig& model, c
 
 std::vector<setup::RankMemory> memory_of(const Case& of, const config::RunConfig& run, int ranks) {
     const setup::SizedPlan sized(of.model, of.plan, of.dtype, of.largest,
-                                 setup::place_of(run.precision.device));
+                                 setup::memory_space_of(run.precision.device));
     const stage::GradientPlan gradients = gradient_plan(sized);
     const bool saves = run.run.checkpoint_every > 0;
     return memory_of_ranks(sized, &run.optimizer, gradients, ranks, saves);
@@ -184,8 +184,8 @@ Fit fit_of(const setup::SimulatedDevices& devices, const std::vector<setup::Rank
 schedule::Prediction timeline_of(const plan::ProvedPrograms& training,
                                  const std::vector<schedule::StageCost>& costs) {
     schedule::PipelineShape many = training.shape;
-    const int wanted = 2 * many.stages() + many.micro_batches;  // micro-batches
-    many.steps = training.look_ahead == 0 ? 1 : std::max(2, wanted / many.micro_batches);
+    const int wanted = 2 * many.stages() + many.microbatches;  // micro-batches
+    many.steps = training.look_ahead == 0 ? 1 : std::max(2, wanted / many.microbatches);
     return predict(unrolled(training.phases(), training.shape, many.steps), many, costs);
 }
 

@@ -37,7 +37,7 @@ double idle_of(const Forecast& forecast, int team) {
     return team < 0 ? forecast.step.seconds : forecast.step.idle(static_cast<std::size_t>(team));
 }
 
-std::string text_of(const schedule::StageCost& cost) {
+std::string to_string(const schedule::StageCost& cost) {
     std::string text = fmt::format("F={:.4g},I={:.4g},W={:.4g},send={:.4g}", cost.forward, cost.backward_input,
                                    cost.backward_weight, cost.send);
     if (cost.reduce != 0) text += fmt::format(",reduce={:.4g}", cost.reduce);
@@ -47,10 +47,10 @@ std::string text_of(const schedule::StageCost& cost) {
 
 std::string cost_text(const std::vector<schedule::StageCost>& costs) {
     std::string text;
-    for (const schedule::StageCost& cost : costs) text += (text.empty() ? "" : ";") + text_of(cost);
-    const std::string first = text_of(costs.front());
-    const bool are_equal = std::all_of(costs.begin(), costs.end(),
-                                       [&](const schedule::StageCost& cost) { return text_of(cost) == first; });
+    for (const schedule::StageCost& cost : costs) text += (text.empty() ? "" : ";") + to_string(cost);
+    const std::string first = to_string(costs.front());
+    const bool are_equal = std::all_of(
+        costs.begin(), costs.end(), [&](const schedule::StageCost& cost) { return to_string(cost) == first; });
     return are_equal ? first : text;
 }
 
@@ -170,7 +170,7 @@ std::string fit_line(const Forecast& forecast) {
 
 Json programs_of_ranks(const Forecast& forecast, const std::vector<schedule::Program>& of_teams) {
     std::vector<std::string> texts;  // per team
-    for (const schedule::Program& program : of_teams) texts.push_back(text_of(program));
+    for (const schedule::Program& program : of_teams) texts.push_back(to_string(program));
     Json programs = Json::array();
     for (const int team : teams_of_ranks(forecast))
         programs.push_back(team < 0 ? std::string() : texts[static_cast<std::size_t>(team)]);
@@ -218,14 +218,14 @@ double bubble_of(const Forecast& forecast) {
 }
 
 std::string title_of(const Forecast& forecast) {
-    const int micro_batches = forecast.plan.micro_batches();
+    const int microbatches = forecast.plan.microbatches();
     return fmt::format("{}, {}, {} a step", forecast.model.name, forecast.plan.schedule,
-                       counted(static_cast<std::size_t>(micro_batches), "micro-batch"));
+                       counted(static_cast<std::size_t>(microbatches), "micro-batch"));
 }
 
-std::string text_of(const Forecast& forecast) {
+std::string to_string(const Forecast& forecast) {
     const plan::Plan& plan = forecast.plan;
-    return title_of(forecast) + fmt::format(", plan {}\n\n", hash_of(plan)) + text_of(plan.layout) + '\n' +
+    return title_of(forecast) + fmt::format(", plan {}\n\n", hash_of(plan)) + to_string(plan.layout) + '\n' +
            parameter_lines(forecast) + recompute_line(plan) + costs_line(forecast) + assumed_line(forecast) +
            decisions_line(forecast) + '\n' + grid_of(forecast.timeline) +
            fmt::format("\nstep        {:g} {} ({})\n", forecast.step.seconds, unit_of(forecast),
@@ -238,7 +238,7 @@ std::string json_of(const Forecast& forecast) {
     Json value{{"model", forecast.model.name},
                {"plan", hash_of(plan)},
                {"schedule", plan.schedule},
-               {"micro_batches", plan.micro_batches()},
+               {"micro_batches", plan.microbatches()},
                {"layout", Json::parse(plan::json_of(plan.layout))},
                {"programs", programs_of_ranks(forecast, plan.training.programs)},
                {"parameters", {{"stages", forecast.parameters}, {"all", forecast.all_parameters}}},

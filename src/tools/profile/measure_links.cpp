@@ -28,7 +28,7 @@ public:
     Exchange(comm::Communicator& all, const Pair& pair)
         : all_(all),
           peer_(all.rank() == pair.first ? pair.second : pair.first),
-          memory_("messages", 2 * turns * most_bytes, device::Place::memory),
+          memory_("messages", 2 * turns * most_bytes, device::MemorySpace::host),
           sent_(memory_.tensor(device::DType::f32, 1, length)),
           received_(memory_.tensor(device::DType::f32, 1, length)) {}
 

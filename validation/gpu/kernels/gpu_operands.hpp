@@ -64,10 +64,10 @@ public:
         Host& host = *hosts_.emplace_back(std::make_unique<Host>(dtype, gap_));
         host.tensor = host.operands.numbers_of(dtype, rows, columns, content);
         if (stream_ == nullptr) return host.tensor;
-        host.memory = device::Buffer(host.bytes(), device::Place::gpu);
+        host.memory = device::Buffer(host.bytes(), device::MemorySpace::gpu);
         host.on_gpu = host.tensor;
         host.on_gpu.data = host.memory.data();
-        host.on_gpu.place = device::Place::gpu;
+        host.on_gpu.place = device::MemorySpace::gpu;
         device::copy_gpu_rows(host.on_gpu.data, host.bytes(), host.tensor.data, host.bytes(), host.bytes(), 1);
         return host.on_gpu;
     }

@@ -20,8 +20,8 @@ protected:
     void TearDown() override { device::give_back_pinned_memory(reinterpret_cast<std::byte*>(pinned_)); }
 
     std::int64_t* pinned_ = reinterpret_cast<std::int64_t*>(device::take_pinned_memory(sizeof(std::int64_t)));
-    device::Buffer source_{sizeof(std::int64_t), device::Place::gpu};
-    device::Buffer target_{sizeof(std::int64_t), device::Place::gpu};
+    device::Buffer source_{sizeof(std::int64_t), device::MemorySpace::gpu};
+    device::Buffer target_{sizeof(std::int64_t), device::MemorySpace::gpu};
     device::GpuQueue first_, second_;
 };
 

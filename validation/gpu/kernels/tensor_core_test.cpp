@@ -89,7 +89,7 @@ TEST(TensorCores, MultiplyPartsOfTilesAsIfZerosFollowed) { expect_products<LeftI
 TEST(TensorCores, HaveChunksOfEightRowsInDifferentBanks) {
     for (unsigned chunk = 0; chunk < D / 8; ++chunk) {
         std::vector<unsigned> banks;
-        for (unsigned row = 8; row < 16; ++row) banks.push_back(place_of<D>(row, chunk) / 8 % 8);
+        for (unsigned row = 8; row < 16; ++row) banks.push_back(swizzled_offset<D>(row, chunk) / 8 % 8);
         std::ranges::sort(banks);
         EXPECT_EQ(banks, (std::vector<unsigned>{0, 1, 2, 3, 4, 5, 6, 7}));
     }
@@ -100,8 +100,8 @@ void expect_places_by_exclusive_or() {
     for (unsigned row = 0; row < 32; ++row) {
         for (unsigned chunk = 0; chunk < 2; ++chunk) {
             for (unsigned k = 0; k < columns / 16; ++k) {
-                EXPECT_EQ(place_of<columns>(row + 48, chunk + 2 * k),
-                          (place_of<columns>(row, chunk) ^ 16 * k) + 48 * columns);
+                EXPECT_EQ(swizzled_offset<columns>(row + 48, chunk + 2 * k),
+                          (swizzled_offset<columns>(row, chunk) ^ 16 * k) + 48 * columns);
             }
         }
     }
@@ -119,8 +119,8 @@ TEST(TensorCores, LoadMatricesFromTheirRows) {
         const unsigned row = lane % 8;
         const bool is_odd = lane / 8 % 2 == 1;
         const bool is_high = lane / 16 == 1;
-        EXPECT_EQ(left_place<D>(32, lane), place_of<D>(32 + row + (is_odd ? 8 : 0), is_high ? 1 : 0));
-        EXPECT_EQ(right_place<D>(lane), place_of<D>(row + (is_high ? 8 : 0), is_odd ? 1 : 0));
+        EXPECT_EQ(left_place<D>(32, lane), swizzled_offset<D>(32 + row + (is_odd ? 8 : 0), is_high ? 1 : 0));
+        EXPECT_EQ(right_place<D>(lane), swizzled_offset<D>(row + (is_high ? 8 : 0), is_odd ? 1 : 0));
     }
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 std::vector<std::int32_t> read(const std::int32_t* told, std::size_t count) {
     std::vector<std::int32_t> numbers(count);
-    copy_rows(device::ConstTensor{told, device::DType::i32, 1, count, count, device::Place::gpu},
+    copy_rows(device::ConstTensor{told, device::DType::i32, 1, count, count, device::MemorySpace::gpu},
               device::Tensor{numbers.data(), device::DType::i32, 1, count, count});
     return numbers;
 }

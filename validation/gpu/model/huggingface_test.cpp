@@ -40,9 +40,9 @@ protected:
 
     void set(const device::Tensor& on_gpu, const std::vector<double>& numbers) const {
         std::vector<double> exact = numbers;
-        const device::Buffer wide(numbers.size() * sizeof(double), device::Place::gpu);
+        const device::Buffer wide(numbers.size() * sizeof(double), device::MemorySpace::gpu);
         const device::Tensor there{wide.data(),    device::DType::f64, on_gpu.rows,
-                                   on_gpu.columns, on_gpu.columns,     device::Place::gpu};
+                                   on_gpu.columns, on_gpu.columns,     device::MemorySpace::gpu};
         copy_rows(
             device::ConstTensor{exact.data(), device::DType::f64, on_gpu.rows, on_gpu.columns, on_gpu.columns},
             there);
@@ -82,7 +82,7 @@ TEST_P(HuggingFaceOnGpu, AgreesOnTheLossAndEveryGradient) {
     const stage::TokenRows rows(record_.samples);
     const stage::SentBatch sent = stage::send(rows.batch(), sender);
     const device::DType dtype = GetParam().dtype;
-    stage::WholeModel model(record_.config, dtype, device::Place::gpu,
+    stage::WholeModel model(record_.config, dtype, device::MemorySpace::gpu,
                             predict(record_.config, dtype, rows.shape()));
     for (std::size_t i = 0; i < model.parameters().size(); ++i)
         set(model.values()[i], record_.weights.at(model.parameters()[i].name));

@@ -39,7 +39,7 @@ TEST_P(InEveryLayout, LossesAreThoseOfOneProcessor) {
     const Case chosen = case_named(GetParam().chosen);
     const Figures figures = trials_.run_on_gpu(chosen, precision_of(chosen), GetParam().mpi % mpi_libraries());
     const Difference found = difference(figures, trials_.one_rank(chosen));
-    EXPECT_TRUE(keeps_bars(found, chosen)) << text_of(found);
+    EXPECT_TRUE(keeps_bars(found, chosen)) << to_string(found);
 }
 
 constexpr std::array ways{

@@ -50,7 +50,7 @@ TEST_F(GpuMoves, OfLayoutsComeToWhatOneProcessorComesTo) {
         const Figures moved =
             run(std::string(" --dtype f64 --device cuda --data 4 --move ") + move, 4, on_emulated_gpu());
         const Difference found = difference(moved, one);
-        EXPECT_TRUE(keeps_bars(found, true)) << move << ": " << text_of(found);
+        EXPECT_TRUE(keeps_bars(found, true)) << move << ": " << to_string(found);
     }
 }
 
@@ -86,7 +86,7 @@ TEST_F(GpuMoves, LeavingOutIsWhatItIsOnProcessors) {
         const Figures on_cpu = run(options + on_reference, 2, 0);
         const Figures on_gpu = run(options + " --dtype f64 --device cuda", 2, on_emulated_gpu());
         const Difference found = difference(on_gpu, on_cpu);
-        EXPECT_TRUE(keeps_bars(found, true)) << fill << ": " << text_of(found);
+        EXPECT_TRUE(keeps_bars(found, true)) << fill << ": " << to_string(found);
     }
 }
 
@@ -99,7 +99,7 @@ TEST_F(GpuMoves, HelpingIsWhatItIsOnProcessors) {
     const Figures on_cpu = run(options + on_reference, 2, 0);
     const Figures on_gpu = run(options + " --dtype f64 --device cuda", 2, on_emulated_gpu());
     const Difference found = difference(on_gpu, on_cpu);
-    EXPECT_TRUE(keeps_bars(found, true)) << text_of(found);
+    EXPECT_TRUE(keeps_bars(found, true)) << to_string(found);
 }
 
 TEST_F(GpuMoves, ShortNumbersAreLeftOutAndComputedByOthersToo) {

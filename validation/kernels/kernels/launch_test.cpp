@@ -113,7 +113,7 @@ TEST(Launch, KnowsProductsWithWeights) {
 
 // A write to a ghost's address would end the program.
 TEST(Launch, OfAGhostCountsWithoutTouchingMemory) {
-    device::Arena arena("ghost", 0, device::Place::ghost);
+    device::Arena arena("ghost", 0, device::MemorySpace::ghost);
     device::Stream stream{device::GhostStream{}};
     const device::Tensor input = arena.tensor(device::DType::f32, 1 << 20, 1 << 12);
     const device::Tensor weight = arena.tensor(device::DType::f32, 1 << 12, 1 << 12);

@@ -108,7 +108,7 @@ TEST(LogitStatistics, DoNotDependOnTheNumberOfThreads) {
 
 // A write to a ghost's address would end the program.
 TEST(LogitStatistics, OfAGhostCountWithoutTouchingMemory) {
-    device::Arena arena("ghost", 0, device::Place::ghost);
+    device::Arena arena("ghost", 0, device::MemorySpace::ghost);
     device::Stream stream{device::GhostStream{}};
     const device::Tensor logits = arena.tensor(device::DType::f32, 1 << 10, 1 << 12);
     const device::Tensor targets = arena.tensor(device::DType::i32, 1, 1 << 10);

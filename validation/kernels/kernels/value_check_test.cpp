@@ -239,7 +239,7 @@ TEST(ValueCheck, ReadsEveryElementTypeAndNoGhost) {
     }
     device::Stream ghost{device::GhostStream{}};
     EXPECT_FALSE(find_non_finite(
-        ghost, {"values", device::Tensor{nullptr, device::DType::f32, 2, 2, 2, device::Place::ghost}}));
+        ghost, {"values", device::Tensor{nullptr, device::DType::f32, 2, 2, 2, device::MemorySpace::ghost}}));
 }
 
 }  // namespace

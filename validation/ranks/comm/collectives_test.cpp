@@ -33,7 +33,7 @@ protected:
     template <class T>
     void expect_sum_in_rank_order() {
         std::vector<T> values = numbers<T>(group_.rank(), GetParam());
-        device::Arena scratch("scratch", sum_scratch_bytes(group_, view_of(values)), device::Place::memory);
+        device::Arena scratch("scratch", sum_scratch_bytes(group_, view_of(values)), device::MemorySpace::host);
 
         sum_in_rank_order(group_, view_of(values), scratch);
 
@@ -66,12 +66,12 @@ TEST(Gather, BringsTheValuesOfEveryRankToEveryRank) {
 
 TEST(Gather, BringsTextsOfUnequalLength) {
     MpiCommunicator group(MPI_COMM_WORLD, "test", {.stall_seconds = 20});
-    const auto text_of = [](int rank) { return std::string(static_cast<std::size_t>(3 * rank), 'x'); };
+    const auto to_string = [](int rank) { return std::string(static_cast<std::size_t>(3 * rank), 'x'); };
 
-    const std::vector<std::string> all = gather_all(group, text_of(group.rank()));
+    const std::vector<std::string> all = gather_all(group, to_string(group.rank()));
 
     for (int rank = 0; rank < group.size(); ++rank)
-        EXPECT_EQ(all[static_cast<std::size_t>(rank)], text_of(rank));
+        EXPECT_EQ(all[static_cast<std::size_t>(rank)], to_string(rank));
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ protected:
     void expect_sum_in_rank_order() {
         std::vector<T> values(rows_ * columns_);
         for (std::size_t i = 0; i < values.size(); ++i) values[i] = number<T>(group_.rank(), i);
-        device::Arena scratch("scratch", std::size_t{8} << 20, device::Place::memory);
+        device::Arena scratch("scratch", std::size_t{8} << 20, device::MemorySpace::host);
 
         sum_rows(group_, matrix(values), ranges_, scratch);
 
@@ -92,10 +92,10 @@ TEST_P(RowCollectives, SumDoublesInRankOrder) { expect_sum_in_rank_order<double>
 
 TEST_P(RowCollectives, NeedTheScratchThatAGhostGroupCounts) {
     std::vector<float> values(rows_ * columns_);
-    device::Arena counted("counted", 0, device::Place::ghost);
+    device::Arena counted("counted", 0, device::MemorySpace::ghost);
     const auto ghosts = ghost_group("tensor", group_.rank(), group_.size());
     sum_rows(*ghosts, counted.tensor(device::DType::f32, rows_, columns_), ranges_, counted);
-    device::Arena scratch("scratch", counted.peak(), device::Place::memory);
+    device::Arena scratch("scratch", counted.peak(), device::MemorySpace::host);
     const device::Tensor copy = scratch.tensor(device::DType::f32, rows_, columns_);
 
     sum_rows(group_, matrix(values), ranges_, scratch);

@@ -47,12 +47,12 @@ class OnGpu {
 public:
     explicit OnGpu(std::size_t elements, T value = {}) : OnGpu(std::vector<T>(elements, value)) {}
     explicit OnGpu(std::vector<T> values)
-        : host_(std::move(values)), buffer_(host_.size() * sizeof(T), device::Place::gpu) {
+        : host_(std::move(values)), buffer_(host_.size() * sizeof(T), device::MemorySpace::gpu) {
         device::copy_rows(on_host(), tensor());
     }
 
     device::Tensor tensor() const {
-        return {buffer_.data(), device::dtype_of<T>(), 1, host_.size(), host_.size(), device::Place::gpu};
+        return {buffer_.data(), device::dtype_of<T>(), 1, host_.size(), host_.size(), device::MemorySpace::gpu};
     }
     const std::vector<T>& values() {
         device::copy_rows(tensor(), on_host());

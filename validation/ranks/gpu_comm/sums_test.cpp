@@ -41,7 +41,7 @@ protected:
 TEST_P(GpuSums, AreAddedInRankOrder) {
     for (const std::size_t elements : {1U, 7U, 1000U, 200'003U}) {
         OnGpu<float> own(numbers(group_->rank(), elements));
-        device::Arena scratch("scratch", sum_scratch_bytes(*group_, own.tensor()), device::Place::gpu);
+        device::Arena scratch("scratch", sum_scratch_bytes(*group_, own.tensor()), device::MemorySpace::gpu);
 
         sum_in_rank_order(*group_, own.tensor(), scratch);
 
@@ -59,7 +59,7 @@ TEST_P(GpuSums, OfRowsAreTheirOwners) {
     device::Tensor matrix = own.tensor();
     matrix.rows = rows;
     matrix.columns = matrix.stride = columns;
-    device::Arena scratch("scratch", std::size_t{8} << 20, device::Place::gpu);
+    device::Arena scratch("scratch", std::size_t{8} << 20, device::MemorySpace::gpu);
 
     sum_rows(*group_, matrix, ranges, scratch);
 

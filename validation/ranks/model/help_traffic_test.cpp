@@ -25,10 +25,11 @@ public:
           layout::Spread spread)
         : world_(world),
           projection_(projection_of(family, reads, world.rank(), world.size())),
-          values_(projection_.parameters(), device::DType::f64, device::Place::memory),
-          gradients_(projection_.parameters(), device::DType::f64, device::Place::memory),
+          values_(projection_.parameters(), device::DType::f64, device::MemorySpace::host),
+          gradients_(projection_.parameters(), device::DType::f64, device::MemorySpace::host),
           helped_(shapes_of(family, reads), world.rank(), spread),
-          resizing_({projection_.shape(place)}, Filling::zero, device::DType::f64, rows, device::Place::memory),
+          resizing_({projection_.shape(place)}, Filling::zero, device::DType::f64, rows,
+                    device::MemorySpace::host),
           rebalanced_(projection_, place, reads, {.resizing = &resizing_, .helped = &helped_}) {
         std::vector<std::int32_t> all(projection_.shape(place).channels);
         std::iota(all.begin(), all.end(), 0);
@@ -94,8 +95,8 @@ private:
     RebalancedProjection rebalanced_;
     device::Stream stream_{.backend = device::ReferenceStream{}};
     TokenBatch batch_;
-    device::Arena scratch_{"scratch", 1 << 20, device::Place::memory};
-    device::Arena kept_{"kept", 1 << 20, device::Place::memory};
+    device::Arena scratch_{"scratch", 1 << 20, device::MemorySpace::host};
+    device::Arena kept_{"kept", 1 << 20, device::MemorySpace::host};
     TensorGroup group_{.ranks = ranks_, .exchange = scratch_};
 };
 

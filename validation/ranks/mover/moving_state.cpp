@@ -74,13 +74,13 @@ void MovingState::settle(const layout::Layout& layout) {
     optimizer_.reset();
     const stage::LocalWork work = work_of(sized, rank_);
     if (work.team < 0) return;
-    stages_ = std::make_unique<stage::LocalStages>(work, nullptr, false, device::Place::memory);
+    stages_ = std::make_unique<stage::LocalStages>(work, nullptr, false, device::MemorySpace::host);
     const stage::LocalParameters& held = stages_->parameters();
     const stage::DataGroups groups = groups_for(gradients_.buckets, rank_);
     const stage::GradientExchange exchange(gradients_, rank_, held.specs(), held.values(), held.gradients(),
-                                           groups, device::Place::ghost);
+                                           groups, device::MemorySpace::ghost);
     optimizer_.emplace(optim::OptimizerConfig{}, held.specs(), updated_shards(sized, exchange, held.specs()),
-                       rules_.dtype, device::Place::memory);
+                       rules_.dtype, device::MemorySpace::host);
 }
 
 std::vector<std::vector<mover::BoxInMemory>> MovingState::parts() const {

@@ -16,29 +16,29 @@ constexpr std::int64_t not_come = -2;     // a place for what is received
 
 CountingWorker::Passing CountingWorker::result_of(const schedule::Instruction& send) {
     const bool is_forward = send.op == schedule::Op::send_forward;
-    return {is_forward ? Direction::forward : Direction::backward, send.stage, send.micro_batch};
+    return {is_forward ? Direction::forward : Direction::backward, send.stage, send.microbatch};
 }
 
 CountingWorker::Passing CountingWorker::input_of(const schedule::Instruction& receive) {
     const bool is_forward = receive.op == schedule::Op::receive_forward;
     return {is_forward ? Direction::forward : Direction::backward, receive.stage + (is_forward ? -1 : 1),
-            receive.micro_batch};
+            receive.microbatch};
 }
 
-layout::Range CountingWorker::own_rows(int micro_batch) const {
-    return layout::cut_evenly(rows(micro_batch), work_.parts)[work_.part];
+layout::Range CountingWorker::own_rows(int microbatch) const {
+    return layout::cut_evenly(rows(microbatch), work_.parts)[work_.part];
 }
 
 CountingWorker::Numbers CountingWorker::numbers_of(const Passing& passing) const {
-    const auto [direction, stage, micro_batch] = passing;
-    const layout::Range own = own_rows(micro_batch);
+    const auto [direction, stage, microbatch] = passing;
+    const layout::Range own = own_rows(microbatch);
     Numbers numbers;
     for (std::size_t row = own.begin; row < own.end(); ++row) {
         for (std::size_t column = 0; column < work_.width; ++column) {
             std::int64_t number = direction == Direction::forward ? 1 : 2;
             number = 100 * number + updates_in_vain_;
             number = 100 * number + stage;
-            number = 100 * number + micro_batch;
+            number = 100 * number + microbatch;
             number = 100 * number + static_cast<std::int64_t>(row);
             numbers.push_back(100'000 * number + static_cast<std::int64_t>(column));
         }
@@ -47,14 +47,14 @@ CountingWorker::Numbers CountingWorker::numbers_of(const Passing& passing) const
 }
 
 template <class View>
-View CountingWorker::view_of(Numbers& numbers, int micro_batch) const {
-    return {numbers.data(), device::DType::i64, own_rows(micro_batch).count, work_.width, work_.width};
+View CountingWorker::view_of(Numbers& numbers, int microbatch) const {
+    return {numbers.data(), device::DType::i64, own_rows(microbatch).count, work_.width, work_.width};
 }
 
 int CountingWorker::reader_of(const Passing& passing) const {
-    const auto [direction, stage, micro_batch] = passing;
+    const auto [direction, stage, microbatch] = passing;
     const int reader = stage + (direction == Direction::forward ? 1 : -1);
-    return reader < 0 || reader == work_.shape.stages() ? -1 : work_.shape.executor_of(reader, micro_batch);
+    return reader < 0 || reader == work_.shape.stages() ? -1 : work_.shape.executor_of(reader, microbatch);
 }
 
 bool CountingWorker::leaves(const Passing& passing) const {
@@ -64,24 +64,24 @@ bool CountingWorker::leaves(const Passing& passing) const {
 
 device::Tensor CountingWorker::place_for(const schedule::Instruction& receive) {
     const Passing passing = input_of(receive);
-    EXPECT_EQ(++times_asked_[passing], 1) << text_of(receive);
+    EXPECT_EQ(++times_asked_[passing], 1) << to_string(receive);
     Numbers& place = placed_[passing];
-    place.assign(own_rows(receive.micro_batch).count * work_.width, not_come);
-    return view_of<device::Tensor>(place, receive.micro_batch);
+    place.assign(own_rows(receive.microbatch).count * work_.width, not_come);
+    return view_of<device::Tensor>(place, receive.microbatch);
 }
 
 device::ConstTensor CountingWorker::result_for(const schedule::Instruction& send) {
     const Passing passing = result_of(send);
-    EXPECT_EQ(++times_asked_[passing], 1) << text_of(send);
-    EXPECT_TRUE(made_.contains(passing)) << text_of(send);
-    return view_of<device::ConstTensor>(made_[passing], send.micro_batch);
+    EXPECT_EQ(++times_asked_[passing], 1) << to_string(send);
+    EXPECT_TRUE(made_.contains(passing)) << to_string(send);
+    return view_of<device::ConstTensor>(made_[passing], send.microbatch);
 }
 
 // From here on the memory is free for something else.
 void CountingWorker::sent(const schedule::Instruction& send) {
     const Passing passing = result_of(send);
-    EXPECT_EQ(times_asked_[passing], 1) << text_of(send);
-    EXPECT_EQ(++times_sent_[passing], 1) << text_of(send);
+    EXPECT_EQ(times_asked_[passing], 1) << to_string(send);
+    EXPECT_EQ(++times_sent_[passing], 1) << to_string(send);
     Numbers& result = made_[passing];
     std::fill(result.begin(), result.end(), overwritten);
     --in_channel_[{reader_of(passing), std::get<Direction>(passing)}];
@@ -89,8 +89,8 @@ void CountingWorker::sent(const schedule::Instruction& send) {
 
 void CountingWorker::run(const schedule::Instruction& instruction) {
     if (std::erase(undone_, instruction) == 0) ran_.push_back(instruction);
-    if (!has_micro_batch(instruction.op)) return;
-    EXPECT_GT(rows(instruction.micro_batch), 0U) << text_of(instruction);
+    if (!has_microbatch(instruction.op)) return;
+    EXPECT_GT(rows(instruction.microbatch), 0U) << to_string(instruction);
     if (instruction.op == schedule::Op::forward) return forward(instruction);
     if (instruction.op == schedule::Op::backward || instruction.op == schedule::Op::backward_input)
         backward(instruction);
@@ -108,46 +108,46 @@ bool CountingWorker::stands(const schedule::Instruction& validate) {
 
 // As if neither it nor its messages had been.
 void CountingWorker::undo(const schedule::Instruction& forward) {
-    const auto [op, stage, micro_batch, age] = forward;
-    const Passing result{Direction::forward, stage, micro_batch};
-    EXPECT_EQ(times_asked_[result], times_sent_[result]) << text_of(forward);
+    const auto [op, stage, microbatch, age] = forward;
+    const Passing result{Direction::forward, stage, microbatch};
+    EXPECT_EQ(times_asked_[result], times_sent_[result]) << to_string(forward);
     if (leaves(result) && times_asked_[result] == 0) --in_channel_[{reader_of(result), Direction::forward}];
-    for (const Passing& passing : {result, Passing{Direction::forward, stage - 1, micro_batch}}) {
+    for (const Passing& passing : {result, Passing{Direction::forward, stage - 1, microbatch}}) {
         times_asked_.erase(passing);
         times_sent_.erase(passing);
     }
     made_.erase(result);
-    placed_.erase({Direction::forward, stage - 1, micro_batch});
+    placed_.erase({Direction::forward, stage - 1, microbatch});
     undone_.push_back(forward);
 }
 
 void CountingWorker::forward(const schedule::Instruction& instruction) {
-    const auto [op, stage, micro_batch, age] = instruction;
-    if (stage > 0) read({Direction::forward, stage - 1, micro_batch}, instruction);
-    make({Direction::forward, stage, micro_batch});
+    const auto [op, stage, microbatch, age] = instruction;
+    if (stage > 0) read({Direction::forward, stage - 1, microbatch}, instruction);
+    make({Direction::forward, stage, microbatch});
 }
 
 void CountingWorker::backward(const schedule::Instruction& instruction) {
-    const auto [op, stage, micro_batch, age] = instruction;
+    const auto [op, stage, microbatch, age] = instruction;
     const bool is_last = stage + 1 == work_.shape.stages();
-    if (!is_last) read({Direction::backward, stage + 1, micro_batch}, instruction);
-    make({Direction::backward, stage, micro_batch});
+    if (!is_last) read({Direction::backward, stage + 1, microbatch}, instruction);
+    make({Direction::backward, stage, microbatch});
 }
 
 // Its memory goes with the rest of the micro-batch's.
 void CountingWorker::expect_own_result_sent(const schedule::Instruction& backward) const {
-    const Passing passing{Direction::forward, backward.stage, backward.micro_batch};
+    const Passing passing{Direction::forward, backward.stage, backward.microbatch};
     if (leaves(passing)) {
-        EXPECT_TRUE(times_sent_.contains(passing)) << text_of(backward);
+        EXPECT_TRUE(times_sent_.contains(passing)) << to_string(backward);
     }
 }
 
 void CountingWorker::read(const Passing& passing, const schedule::Instruction& reader) {
-    const auto [direction, stage, micro_batch] = passing;
-    const bool comes = work_.shape.executor_of(stage, micro_batch) != work_.team;
+    const auto [direction, stage, microbatch] = passing;
+    const bool comes = work_.shape.executor_of(stage, microbatch) != work_.team;
     const std::map<Passing, Numbers>& found = comes ? placed_ : made_;
-    ASSERT_TRUE(found.contains(passing)) << text_of(reader);
-    EXPECT_EQ(found.at(passing), numbers_of(passing)) << text_of(reader);
+    ASSERT_TRUE(found.contains(passing)) << to_string(reader);
+    EXPECT_EQ(found.at(passing), numbers_of(passing)) << to_string(reader);
 }
 
 // A channel has so many buffers.
@@ -161,17 +161,17 @@ void CountingWorker::make(const Passing& passing) {
 void CountingWorker::expect_all_done(const schedule::Program& program) const {
     schedule::Program expected;
     for (const schedule::Instruction& each : program) {
-        if (has_micro_batch(each.op) && rows(each.micro_batch) == 0) continue;
+        if (has_microbatch(each.op) && rows(each.microbatch) == 0) continue;
         if (is_send(each.op)) {
-            EXPECT_TRUE(times_sent_.contains(result_of(each))) << text_of(each);
+            EXPECT_TRUE(times_sent_.contains(result_of(each))) << to_string(each);
         } else if (is_receive(each.op)) {
-            EXPECT_TRUE(times_asked_.contains(input_of(each))) << text_of(each);
+            EXPECT_TRUE(times_asked_.contains(input_of(each))) << to_string(each);
         } else {
             expected.push_back(each);
         }
     }
-    EXPECT_EQ(text_of(ran_), text_of(expected));
-    EXPECT_EQ(text_of(undone_), "");
+    EXPECT_EQ(to_string(ran_), to_string(expected));
+    EXPECT_EQ(to_string(undone_), "");
 }
 
 }  // namespace trireme::pipeline

@@ -29,9 +29,7 @@ class CountingWorker final : public StageWorker {
 public:
     explicit CountingWorker(CountingWork work) : work_(std::move(work)) {}
 
-    std::size_t rows(int micro_batch) const override {
-        return work_.rows[static_cast<std::size_t>(micro_batch)];
-    }
+    std::size_t rows(int microbatch) const override { return work_.rows[static_cast<std::size_t>(microbatch)]; }
     device::Tensor place_for(const schedule::Instruction& receive) override;
     device::ConstTensor result_for(const schedule::Instruction& send) override;
     void sent(const schedule::Instruction& send) override;
@@ -56,9 +54,9 @@ private:
     bool leaves(const Passing& passing) const;
     int reader_of(const Passing& passing) const;  // a team
     Numbers numbers_of(const Passing& passing) const;
-    layout::Range own_rows(int micro_batch) const;
+    layout::Range own_rows(int microbatch) const;
     template <class View>
-    View view_of(Numbers& numbers, int micro_batch) const;
+    View view_of(Numbers& numbers, int microbatch) const;
 
     static Passing result_of(const schedule::Instruction& send);
     static Passing input_of(const schedule::Instruction& receive);

@@ -51,7 +51,7 @@ TEST(Engine, ExecutesTeamsOfUnlikeSizes) {
     execute_all(teams_of_ranks());
 }
 
-TEST(Engine, PassesOverEmptyMicroBatchesAndCarriesLargeOnes) { execute_all(empty_and_large()); }
+TEST(Engine, PassesOverEmptyMicrobatchesAndCarriesLargeOnes) { execute_all(empty_and_large()); }
 
 TEST(Engine, ExecutesHalvesOfTheBackwardPass) { execute_all(divided_backward()); }
 

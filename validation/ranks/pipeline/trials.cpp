@@ -12,7 +12,7 @@ using Sizes = std::vector<int>;
 // One row more or less from one micro-batch to the next, so that lengths tell them apart.
 std::vector<std::size_t> unlike_rows(const schedule::PipelineShape& shape) {
     std::vector<std::size_t> rows;
-    for (int m = 0; m < shape.micro_batches; ++m) rows.push_back(1 + static_cast<std::size_t>(m * 5 % 7));
+    for (int m = 0; m < shape.microbatches; ++m) rows.push_back(1 + static_cast<std::size_t>(m * 5 % 7));
     return rows;
 }
 
@@ -38,7 +38,7 @@ schedule::Program divided(const schedule::Program& program) {
         if (each.op != schedule::Op::backward) continue;
         halves.back().op = schedule::Op::backward_input;
         halves.insert(halves.end(), weights.begin(), weights.end());
-        weights = {{schedule::Op::backward_weight, each.stage, each.micro_batch}};
+        weights = {{schedule::Op::backward_weight, each.stage, each.microbatch}};
     }
     halves.insert(halves.end(), weights.begin(), weights.end());
     return halves;
@@ -55,7 +55,7 @@ int Trial::ranks() const {
 std::string Trial::name() const {
     std::string text = cat(schedule.name, ", ", shape.stages(), " stages, replicas");
     for (const std::vector<int>& holders : shape.holders) text += cat(' ', holders.size());
-    text += cat(", ", shape.micro_batches, " micro-batches, teams of");
+    text += cat(", ", shape.microbatches, " micro-batches, teams of");
     for (const layout::Team& team : teams) text += cat(' ', team.ranks.size());
     return text + (are_rows_cut ? ", rows cut" : "") + (halves_backward ? ", I and W" : "");
 }

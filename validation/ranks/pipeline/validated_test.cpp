@@ -16,7 +16,7 @@ Trial validated_trial(schedule::Schedule schedule, const schedule::PipelineShape
     Trial trial{.schedule = schedule,
                 .shape = with_updates_of(schedule, shape),
                 .teams = teams_of_sizes(std::vector<int>(static_cast<std::size_t>(shape.teams), 1))};
-    for (int m = 0; m < steps * shape.micro_batches; ++m) {
+    for (int m = 0; m < steps * shape.microbatches; ++m) {
         trial.rows.push_back(static_cast<std::size_t>(m * 5 % 7));  // every seventh is empty
     }
     return trial;

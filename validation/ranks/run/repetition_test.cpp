@@ -70,9 +70,9 @@ protected:
         return outcome.non_finite;
     }
 
-    int rank_of(std::size_t stage, int micro_batch) const {
+    int rank_of(std::size_t stage, int microbatch) const {
         const schedule::PipelineShape& shape = setup_->current.plan.training.shape;
-        const int team = shape.executor_of(static_cast<int>(stage), micro_batch);
+        const int team = shape.executor_of(static_cast<int>(stage), microbatch);
         return setup_->current.plan.teams[static_cast<std::size_t>(team)].ranks.front();
     }
 };
@@ -138,21 +138,21 @@ TEST_F(ARepeatedStep, NamesTheKernelThatOverflows) {
 }
 
 // One sample is longer than all others, and alone in its micro-batch.
-TEST_F(ARepeatedStep, NamesTheMicroBatch) {
+TEST_F(ARepeatedStep, NamesTheMicrobatch) {
     config_.schedule.microbatches = 8 / static_cast<std::size_t>(std::max(1, session_.size() / 4));
     lay_out("1f1b");
     const std::vector<data::Sample>& samples = setup_->job.samples.train;
     const auto visits = data::Sampler(samples.size(), config_.run.seed).visits(0, config_.run.batch);
     const auto longest = std::ranges::max_element(
         visits, {}, [&](const plan::SampleVisit& visit) { return samples[visit.sample].length; });
-    const auto micro_batch = static_cast<int>(longest - visits.begin());
+    const auto microbatch = static_cast<int>(longest - visits.begin());
     poison("transformer.wpe.weight", samples[longest->sample].length - 1, nan);
 
     records::StepOutcome outcome = step(0);
 
     const std::string said = locate(outcome);
-    EXPECT_EQ(said.rfind(cat("first non-finite value: rank ", rank_of(0, micro_batch),
-                             " (stage 0), layer embedding, micro-batch ", micro_batch, ", forward: output of "),
+    EXPECT_EQ(said.rfind(cat("first non-finite value: rank ", rank_of(0, microbatch),
+                             " (stage 0), layer embedding, micro-batch ", microbatch, ", forward: output of "),
                          0),
               0U)
         << said;

@@ -45,7 +45,7 @@ protected:
                                   .most_shares = 4,
                                   .most_replicas = 3};
         const plan::Decision decision{
-            .step = steps_, .layout = random_layout(layout, bounds), .micro_batches = 2};
+            .step = steps_, .layout = random_layout(layout, bounds), .microbatches = 2};
         adapt::PlanTransition transition =
             adapt::plan_transition(setup_->job, setup_->current, session_.nodes(), decision);
         return switch_to(transition, running());

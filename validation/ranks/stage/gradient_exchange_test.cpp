@@ -67,7 +67,7 @@ TEST_P(GradientExchangeOf, GivesEveryHolderTheOwnersValues) {
 
 TEST_P(GradientExchangeOf, CountsEveryElementOnceInTheNormOfOwnShards) {
     device::Stream stream{device::ReferenceStream{}};
-    device::Arena scratch("scratch", 1 << 16, device::Place::memory);
+    device::Arena scratch("scratch", 1 << 16, device::MemorySpace::host);
     comm::MpiCommunicator all(MPI_COMM_WORLD, "all", patience);
     part_.sum(whole_number);
 

@@ -50,9 +50,9 @@ ModelPart::ModelPart(Holdings holdings, device::DType dtype, const layout::Bucke
       dtype_(dtype),
       plan_(plan_of(holdings_, rules)),
       groups_(groups_of(plan_.buckets, job_.rank)),
-      values_(specs_, dtype, device::Place::memory),
-      gradients_(specs_, dtype, device::Place::memory),
-      exchange_(plan_, job_.rank, specs_, values_, gradients_, groups_, device::Place::memory) {}
+      values_(specs_, dtype, device::MemorySpace::host),
+      gradients_(specs_, dtype, device::MemorySpace::host),
+      exchange_(plan_, job_.rank, specs_, values_, gradients_, groups_, device::MemorySpace::host) {}
 
 void ModelPart::sum(NumberOfRank number, const std::vector<std::size_t>& order) {
     fill(gradients_, [](const Element&) { return unset; });

@@ -65,17 +65,17 @@ TEST_F(APlanTransition, HasTheLayoutAndOtherwiseWhatThePlanBeforeItHad) {
 
     EXPECT_EQ(decided.plan.layout, two_stages(4));
     EXPECT_EQ(decided.plan.schedule, "gpipe");
-    EXPECT_EQ(decided.plan.micro_batches(), 8);  // of four replicas on a grid
-    EXPECT_EQ(decided.micro_batch_samples, 1U);
+    EXPECT_EQ(decided.plan.microbatches(), 8);  // of four replicas on a grid
+    EXPECT_EQ(decided.microbatch_samples, 1U);
 }
 
-TEST_F(APlanTransition, HasTheScheduleAndTheMicroBatchesThatItNames) {
+TEST_F(APlanTransition, HasTheScheduleAndTheMicrobatchesThatItNames) {
     const setup::PlanState decided =
-        plan_for({.step = 3, .layout = two_stages(1), .micro_batches = 3, .schedule = "inter-layer"});
+        plan_for({.step = 3, .layout = two_stages(1), .microbatches = 3, .schedule = "inter-layer"});
 
     EXPECT_EQ(decided.plan.schedule, "inter-layer");
-    EXPECT_EQ(decided.plan.micro_batches(), 3);
-    EXPECT_EQ(decided.micro_batch_samples, 3U);  // of eight
+    EXPECT_EQ(decided.plan.microbatches(), 3);
+    EXPECT_EQ(decided.microbatch_samples, 3U);  // of eight
 }
 
 TEST_F(APlanTransition, IsRefusedWhereItDoesNotFitTheRun) {
@@ -86,7 +86,7 @@ TEST_F(APlanTransition, IsRefusedWhereItDoesNotFitTheRun) {
         refusal({.step = 3, .layout = too_few}),
         "--decisions d.jsonl, step 3: rank 3 of 4 is nowhere in its layout; use every rank, call these idle, "
         "or start 3 ranks");
-    EXPECT_EQ(refusal({.step = 3, .layout = two_stages(4), .micro_batches = 9}),
+    EXPECT_EQ(refusal({.step = 3, .layout = two_stages(4), .microbatches = 9}),
               "--decisions d.jsonl, step 3: --batch 8 is smaller than 9 micro-batches; each needs at least one "
               "sample");
     EXPECT_EQ(
@@ -208,7 +208,7 @@ TEST_F(APlanTransition, IsRefusedAfterTheLastStep) {
 // A run that resumes after step 3 has followed the first decision, and the second one starts in its plan.
 TEST_F(APlanTransition, StartsInThePlanOfTheDecisionBeforeIt) {
     config_.policy.decisions = folder_.write(
-        "two.jsonl", json_of(plan::Decision{.step = 2, .layout = two_stages(4), .micro_batches = 5}) + "\n" +
+        "two.jsonl", json_of(plan::Decision{.step = 2, .layout = two_stages(4), .microbatches = 5}) + "\n" +
                          json_of(plan::Decision{.step = 4, .layout = two_stages(2)}));
     auto setup = setup::set_up(config_, ranks);
     setup.job.first_step = 3;
@@ -220,7 +220,7 @@ TEST_F(APlanTransition, StartsInThePlanOfTheDecisionBeforeIt) {
     EXPECT_GT(left.memory.rank, 0U);
     const PlanTransition second = plan_transition(setup.job, setup.current, nodes_, left.decisions.front());
     EXPECT_EQ(second.to.plan.layout, two_stages(2));
-    EXPECT_EQ(second.to.plan.micro_batches(), 5);
+    EXPECT_EQ(second.to.plan.microbatches(), 5);
 }
 
 }  // namespace

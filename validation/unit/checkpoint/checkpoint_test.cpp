@@ -32,7 +32,7 @@ protected:
     }
 
     void expect_values(const StoredModel& stored) const {
-        const model::ParameterTensors found(specs_, device::DType::f32, device::Place::memory);
+        const model::ParameterTensors found(specs_, device::DType::f32, device::MemorySpace::host);
         load(stored, specs_, found);
         for (std::size_t i = 0; i < specs_.size(); ++i)
             for (std::size_t e = 0; e < specs_[i].size(); ++e)
@@ -140,7 +140,7 @@ TEST_F(Checkpoint, KeepsDoublesAndRoundsThemOnceOnTheWayOut) {
     const StoredModel stored = StoredModel::open(
         validation::write_values(folder_.file(""), config_, doubles, 0, "", archive::StoredType::f64));
 
-    const model::ParameterTensors whole(specs_, device::DType::f64, device::Place::memory);
+    const model::ParameterTensors whole(specs_, device::DType::f64, device::MemorySpace::host);
     stored.read(specs_[0], whole[0]);
     std::vector<std::uint16_t> narrow(specs_[0].size());
     stored.read(specs_[0], archive::StoredType::bf16, std::as_writable_bytes(std::span(narrow)));

@@ -39,7 +39,7 @@ protected:
 
     void expect_values_of(const std::string& path) {
         const StoredModel stored = StoredModel::open(path);
-        const model::ParameterTensors values(specs_, device::DType::f64, device::Place::memory);
+        const model::ParameterTensors values(specs_, device::DType::f64, device::MemorySpace::host);
         const LoadReport report = load(stored, specs_, values);
         EXPECT_TRUE(report.missing.empty());
         EXPECT_EQ(report.unused, Names{});

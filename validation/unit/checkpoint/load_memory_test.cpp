@@ -51,7 +51,7 @@ TEST(LoadMemory, IsABlockAtATimeWhereverTheTensorComesFrom) {
     part.rows = 1000;
     part.columns = 32;
     part.placements = {{.box = {{9500, 1000}, {32, 32}}}};
-    const device::Buffer memory(part.size() * sizeof(float), device::Place::memory);
+    const device::Buffer memory(part.size() * sizeof(float), device::MemorySpace::host);
     const device::Tensor values{memory.data(), device::DType::f32, 1000, 32, 32};
     const auto all = whole.fields[0][static_cast<std::size_t>(table - whole.specs.begin())].as<float>();
 

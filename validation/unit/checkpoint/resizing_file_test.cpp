@@ -22,9 +22,9 @@ using validation::ScratchFolder;
 // Five channels of two projections, and a vector of each type.
 struct Remembered {
     model::ParameterTensors weights{
-        {model::matrix_spec("weights", 3, 7, 0)}, device::DType::f32, device::Place::memory};
+        {model::matrix_spec("weights", 3, 7, 0)}, device::DType::f32, device::MemorySpace::host};
     model::ParameterTensors gradients{
-        {model::matrix_spec("gradients", 5, 2, 0)}, device::DType::f64, device::Place::memory};
+        {model::matrix_spec("gradients", 5, 2, 0)}, device::DType::f64, device::MemorySpace::host};
     model::ResizingState state{.variation = std::vector<double>(5),
                                .kept = std::vector<std::uint8_t>(5),
                                .last_rows = {0, 0},

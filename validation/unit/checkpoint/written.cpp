@@ -35,7 +35,7 @@ void add_boxes(checkpoint::CheckpointState& state, std::size_t tensor, bool colu
 WholeState::WholeState(std::vector<model::ParameterSpec> parameters, std::size_t moments, device::DType dtype)
     : specs(std::move(parameters)) {
     for (std::size_t f = 0; f <= moments; ++f) {
-        const model::ParameterTensors& field = fields.emplace_back(specs, dtype, device::Place::memory);
+        const model::ParameterTensors& field = fields.emplace_back(specs, dtype, device::MemorySpace::host);
         for (std::size_t p = 0; p < specs.size(); ++p) {
             visit_float(dtype, [&]<class T>(T) {
                 const auto values = field[p].flattened().as<T>();

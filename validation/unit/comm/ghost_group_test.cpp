@@ -33,10 +33,10 @@ TEST(GhostGroup, IsDoneWithMessagesAtOnce) {
 
 TEST(GhostGroup, WalksThroughCollectivesWithTensorsThatAreNotThere) {
     const auto group = ghost_group("tensor", 0, 4);
-    device::Arena arena("walk", 0, device::Place::ghost);
+    device::Arena arena("walk", 0, device::MemorySpace::ghost);
     const device::Tensor values = arena.tensor(device::DType::f64, 6, 16);
     const std::vector<layout::Range> ranges{{0, 3}, {3, 0}, {3, 2}, {5, 1}};
-    device::Arena scratch("scratch", 0, device::Place::ghost);
+    device::Arena scratch("scratch", 0, device::MemorySpace::ghost);
 
     gather_rows(*group, values, ranges);
     sum_in_rank_order(*group, values, scratch);
@@ -48,9 +48,9 @@ TEST(GhostGroup, WalksThroughCollectivesWithTensorsThatAreNotThere) {
 
 TEST(GhostGroup, CountsTheScratchThatASumIsSaidToNeed) {
     const auto group = ghost_group("data", 2, 3);
-    device::Arena scratch("scratch", 0, device::Place::ghost);
+    device::Arena scratch("scratch", 0, device::MemorySpace::ghost);
     const device::Tensor values =
-        device::Arena("walk", 0, device::Place::ghost).tensor(device::DType::f32, 5, 20);
+        device::Arena("walk", 0, device::MemorySpace::ghost).tensor(device::DType::f32, 5, 20);
 
     sum_in_rank_order(*group, values, scratch);
 

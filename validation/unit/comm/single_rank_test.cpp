@@ -11,7 +11,7 @@ TEST(SingleRank, IsItsOwnSum) {
     const auto group = single_rank("data");
     std::array<float, 3> values{1, 2, 3};
     const device::Tensor view{values.data(), device::DType::f32, 1, 3, 3};
-    device::Arena scratch("scratch", sum_scratch_bytes(*group, view), device::Place::memory);
+    device::Arena scratch("scratch", sum_scratch_bytes(*group, view), device::MemorySpace::host);
 
     sum_in_rank_order(*group, view, scratch);
 
@@ -24,7 +24,7 @@ TEST(SingleRank, HasAllRowsAlready) {
     const auto group = single_rank("tensor");
     std::array<double, 6> values{1, 2, 3, 4, 5, 6};
     const device::Tensor view{values.data(), device::DType::f64, 3, 2, 2};
-    device::Arena scratch("scratch", 0, device::Place::memory);
+    device::Arena scratch("scratch", 0, device::MemorySpace::host);
 
     gather_rows(*group, view, {{0, 3}});
     sum_rows(*group, view, {{0, 3}}, scratch);

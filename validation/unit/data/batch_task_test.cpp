@@ -36,7 +36,7 @@ Batch built(const Corpus& corpus, const std::vector<Sample>& samples, const Batc
             plan::LengthPolicy policy = plan::LengthPolicy::pad, std::size_t longest = 40) {
     const std::size_t counted = count_targets(corpus, samples, rules, visits);
     Batch batch =
-        build_batch(corpus, samples, rules, make_micro_batch(std::move(visits), samples, policy, longest));
+        build_batch(corpus, samples, rules, make_microbatch(std::move(visits), samples, policy, longest));
     EXPECT_EQ(batch.target_count, counted);
     EXPECT_EQ(batch.targets.size(), batch.rows());
     EXPECT_EQ(batch.types.size(), batch.rows());

@@ -25,7 +25,7 @@ protected:
 
     Batch built(const std::vector<Sample>& samples, std::vector<plan::SampleVisit> visits,
                 plan::LengthPolicy policy, std::size_t longest = 4) const {
-        return build_batch(corpus_, samples, {}, make_micro_batch(std::move(visits), samples, policy, longest));
+        return build_batch(corpus_, samples, {}, make_microbatch(std::move(visits), samples, policy, longest));
     }
 
     std::size_t counted(const std::vector<Sample>& samples,
@@ -62,7 +62,7 @@ TEST_F(ThreeRows, PackedLieOneAfterTheOther) {
     expect_spans(batch, {{0, 2}, {2, 3}});
 }
 
-TEST_F(ThreeRows, PaddedAreAsLongAsTheLongestOfTheMicroBatch) {
+TEST_F(ThreeRows, PaddedAreAsLongAsTheLongestOfTheMicrobatch) {
     const Batch batch = built(whole_rows(), second_and_third, plan::LengthPolicy::pad);
 
     EXPECT_EQ(batch.tokens, (Ints{21, 22, 0, 31, 32, 33}));
@@ -143,7 +143,7 @@ TEST_F(ThreeRows, HaveAVisitOfTheirOwnInEachEpoch) {
 }
 
 // What dropout is keyed by must not know which other samples are near, or how they are padded.
-TEST_F(ThreeRows, HaveTheSameVisitInEveryMicroBatchAndLayout) {
+TEST_F(ThreeRows, HaveTheSameVisitInEveryMicrobatchAndLayout) {
     const plan::SampleVisit visit{.epoch = 7, .sample = 2};
     const std::int64_t alone = built(whole_rows(), {visit}, plan::LengthPolicy::pack).spans[0].visit;
 
@@ -170,14 +170,13 @@ TEST_F(ThreeRows, RefuseASampleThatReachesBeyondItsRow) {
     EXPECT_THROW(built(beyond, visit, plan::LengthPolicy::pack), BugError);
 }
 
-TEST(MicroBatch, IsAsLongAsItsPolicySays) {
+TEST(Microbatch, IsAsLongAsItsPolicySays) {
     const std::vector<Sample> samples{{0, 0, 4}, {1, 0, 2}, {2, 0, 3}};
 
-    EXPECT_EQ(make_micro_batch(second_and_third, samples, plan::LengthPolicy::fixed, 9).padded_length, 9U);
-    EXPECT_EQ(make_micro_batch(second_and_third, samples, plan::LengthPolicy::pad, 9).padded_length, 3U);
-    EXPECT_EQ(make_micro_batch(second_and_third, samples, plan::LengthPolicy::pack, 9).padded_length, 0U);
-    EXPECT_EQ(make_micro_batch(second_and_third, samples, plan::LengthPolicy::pad, 9).samples,
-              second_and_third);
+    EXPECT_EQ(make_microbatch(second_and_third, samples, plan::LengthPolicy::fixed, 9).padded_length, 9U);
+    EXPECT_EQ(make_microbatch(second_and_third, samples, plan::LengthPolicy::pad, 9).padded_length, 3U);
+    EXPECT_EQ(make_microbatch(second_and_third, samples, plan::LengthPolicy::pack, 9).padded_length, 0U);
+    EXPECT_EQ(make_microbatch(second_and_third, samples, plan::LengthPolicy::pad, 9).samples, second_and_third);
 }
 
 TEST_F(ThreeRows, CountTheirTargetsWithoutABatch) {

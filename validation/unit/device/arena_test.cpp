@@ -14,10 +14,10 @@ TEST(Arena, CountsAsAGhostWhatItNeedsAsMemory) {
         }
         arena.tensor(DType::i32, 1, 1);
     };
-    Arena ghost("test", 0, Place::ghost);
+    Arena ghost("test", 0, MemorySpace::ghost);
 
     use(ghost);
-    Arena real("test", ghost.peak(), Place::memory);
+    Arena real("test", ghost.peak(), MemorySpace::host);
     use(real);
 
     EXPECT_EQ(ghost.peak(), 64U + 100 * 7 * 8);
@@ -25,7 +25,7 @@ TEST(Arena, CountsAsAGhostWhatItNeedsAsMemory) {
 }
 
 TEST(Arena, SaysWhichOneOverflows) {
-    Arena arena("activation", 64, Place::memory);
+    Arena arena("activation", 64, MemorySpace::host);
     arena.tensor(DType::f32, 1, 16);
 
     try {

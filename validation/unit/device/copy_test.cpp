@@ -45,7 +45,7 @@ TEST(CopyRows, CopiesNumbersOf16BitsAsTheyAre) {
 TEST(CopyRows, CopiesNothingOfAGhostOrToOne) {
     std::array<float, 2> memory{1, 2};
     const Tensor own = matrix_in(memory, 1, 2, 2);
-    Tensor ghost{nullptr, DType::f32, 1, 2, 2, Place::ghost};
+    Tensor ghost{nullptr, DType::f32, 1, 2, 2, MemorySpace::ghost};
 
     copy_rows(own, ghost);
     copy_rows(ghost, own);

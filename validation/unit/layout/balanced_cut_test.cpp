@@ -53,14 +53,14 @@ TEST(BalancedCuts, EndTheStepSoonOfEqualOnes) {
     EXPECT_EQ(balanced_cuts(layers, stages(3)), (Counts{2, 4, 1}));
 }
 
-TEST(BalancedCuts, ShareTheUpdateAmongTheMicroBatches) {
+TEST(BalancedCuts, ShareTheUpdateAmongTheMicrobatches) {
     std::vector<LayerLoad> layers = taking({2, 2, 2, 2});
     layers[0].update_seconds = 16;
     BalanceRules rules = stages(2);
 
-    rules.micro_batches = 1;
+    rules.microbatches = 1;
     EXPECT_EQ(balanced_cuts(layers, rules), (Counts{1, 3}));
-    rules.micro_batches = 16;
+    rules.microbatches = 16;
     EXPECT_EQ(balanced_cuts(layers, rules), (Counts{2, 2}));
 }
 
@@ -119,7 +119,7 @@ double seconds_of(const std::vector<LayerLoad>& layers, const BalanceRules& rule
     std::size_t kept = 0;
     std::size_t workspace = 0;
     for (std::size_t l = begin; l < end; ++l) {
-        seconds += layers[l].seconds + layers[l].update_seconds / static_cast<double>(rules.micro_batches) +
+        seconds += layers[l].seconds + layers[l].update_seconds / static_cast<double>(rules.microbatches) +
                    (place.recomputes ? layers[l].forward_seconds : 0);
         held += layers[l].held_bytes;
         kept += place.recomputes ? layers[l].row_bytes : layers[l].kept_bytes;
@@ -215,7 +215,7 @@ BalanceRules random_rules(std::size_t count, std::uint64_t seed) {
                            .kinds = kinds_by(block[3])};
     }
     const RandomBlock block = random_block(RandomKey{seed}.then("limits"), 0);
-    rules.micro_batches = std::size_t{1} << block[0] % 4;
+    rules.microbatches = std::size_t{1} << block[0] % 4;
     rules.memory_limit = block[1] % 2 == 0 ? 0 : 100 + block[2] % 600;
     return rules;
 }

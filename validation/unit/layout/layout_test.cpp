@@ -72,26 +72,26 @@ TEST(GridLayout, GivesEveryReplicaTheShares) {
 }
 
 TEST(LayoutText, ShowsItemsAndReplicas) {
-    EXPECT_EQ(text_of(grid_layout({.pipe = 4}, {7, 6, 6, 8})),
+    EXPECT_EQ(to_string(grid_layout({.pipe = 4}, {7, 6, 6, 8})),
               "stage 0: layers 0-3, rank 0\n"
               "stage 1: layers 4-6, rank 1\n"
               "stage 2: layers 7-9, rank 2\n"
               "stage 3: layers 10-13, rank 3\n");
-    EXPECT_EQ(text_of(grid_layout({.data = 2}, {27})), "stage 0: layers 0-13, rank 0 | rank 1\n");
+    EXPECT_EQ(to_string(grid_layout({.data = 2}, {27})), "stage 0: layers 0-13, rank 0 | rank 1\n");
 }
 
 TEST(LayoutText, EndsWithTheWholeHeadOfAModelWithoutNormBeforeIt) {
-    EXPECT_EQ(text_of(grid_layout({.pipe = 2}, {3, 3})),
+    EXPECT_EQ(to_string(grid_layout({.pipe = 2}, {3, 3})),
               "stage 0: layers 0-1, rank 0\n"
               "stage 1: layers 2-3, rank 1\n");
 }
 
 TEST(LayoutText, ShowsHalvesWhereACutFallsInsideABlock) {
-    EXPECT_EQ(text_of(grid_layout({.pipe = 3}, {6, 7, 14})),
+    EXPECT_EQ(to_string(grid_layout({.pipe = 3}, {6, 7, 14})),
               "stage 0: layers 0-3.5, rank 0\n"
               "stage 1: layers 3.5-6, rank 1\n"
               "stage 2: layers 7-13, rank 2\n");
-    EXPECT_EQ(text_of(grid_layout({.pipe = 4}, {1, 1, 1, 4})),
+    EXPECT_EQ(to_string(grid_layout({.pipe = 4}, {1, 1, 1, 4})),
               "stage 0: layer 0, rank 0\n"
               "stage 1: layers 1-1.5, rank 1\n"
               "stage 2: layer 1.5, rank 2\n"
@@ -101,13 +101,13 @@ TEST(LayoutText, ShowsHalvesWhereACutFallsInsideABlock) {
 TEST(LayoutText, ShowsUnevenSharesAndIdleRanks) {
     const Layout layout{27, {{{0, 27}, {{{0, 1, 2}, {5, 2, 1}}, {{3, 4}, {1, 1}}}}}, {5, 7}};
 
-    EXPECT_EQ(text_of(layout), "stage 0: layers 0-13, ranks 0-2 (5:2:1) | ranks 3,4\nidle: ranks 5,7\n");
+    EXPECT_EQ(to_string(layout), "stage 0: layers 0-13, ranks 0-2 (5:2:1) | ranks 3,4\nidle: ranks 5,7\n");
 }
 
 TEST(LayoutText, ShowsHowManyTurnsReplicasTake) {
     const Layout layout{27, {{{0, 27}, {{{0, 1}, {5, 2}, 3}, {{2}, {1}}}}}, {}};
 
-    EXPECT_EQ(text_of(layout), "stage 0: layers 0-13, ranks 0,1 (5:2) x3 | rank 2\n");
+    EXPECT_EQ(to_string(layout), "stage 0: layers 0-13, ranks 0,1 (5:2) x3 | rank 2\n");
 }
 
 }  // namespace

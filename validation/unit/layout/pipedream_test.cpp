@@ -44,7 +44,7 @@ TEST(PipeDream, GivesAHeavyFirstLayerReplicas) {
     std::vector<LayerLoad> layers = taking({30, 5, 5});
     layers[1].parameter_bytes = layers[2].parameter_bytes = 1000;
 
-    const SharedLayers shared = share_layers(layers, {.ranks = 4, .links = slow_link, .micro_batches = 12});
+    const SharedLayers shared = share_layers(layers, {.ranks = 4, .links = slow_link, .microbatches = 12});
 
     EXPECT_EQ(shown(shared), "0-0: 0 1 2, 1-2: 3");
     EXPECT_EQ(shared.seconds, 120);
@@ -54,7 +54,7 @@ TEST(PipeDream, MakesAStraightPipelineWhereSumsAreDear) {
     std::vector<LayerLoad> layers = taking({2, 2, 2, 2});
     for (LayerLoad& layer : layers) layer.parameter_bytes = 1000;
 
-    const SharedLayers shared = share_layers(layers, {.ranks = 4, .links = slow_link, .micro_batches = 8});
+    const SharedLayers shared = share_layers(layers, {.ranks = 4, .links = slow_link, .microbatches = 8});
 
     EXPECT_EQ(shown(shared), "0-0: 0, 1-1: 1, 2-2: 2, 3-3: 3");
     EXPECT_EQ(shared.seconds, 16);
@@ -64,16 +64,16 @@ TEST(PipeDream, MakesReplicasWhereMessagesAreDear) {
     std::vector<LayerLoad> layers = taking({2, 2, 2, 2});
     for (LayerLoad& layer : layers) layer.row_bytes = 1000;
 
-    const SharedLayers shared = share_layers(layers, {.ranks = 4, .links = slow_link, .micro_batches = 8});
+    const SharedLayers shared = share_layers(layers, {.ranks = 4, .links = slow_link, .microbatches = 8});
 
     EXPECT_EQ(shown(shared), "0-3: 0 1 2 3");
     EXPECT_EQ(shared.seconds, 16);
 }
 
 // One micro-batch is never split: a second replica would have nothing to do.
-TEST(PipeDream, CountsWholeMicroBatches) {
-    EXPECT_EQ(shown(share_layers(taking({4, 4}), {.ranks = 2, .micro_batches = 1})), "0-0: 0, 1-1: 1");
-    EXPECT_EQ(share_layers(taking({4, 5}), {.ranks = 2, .micro_batches = 3}).seconds,
+TEST(PipeDream, CountsWholeMicrobatches) {
+    EXPECT_EQ(shown(share_layers(taking({4, 4}), {.ranks = 2, .microbatches = 1})), "0-0: 0, 1-1: 1");
+    EXPECT_EQ(share_layers(taking({4, 5}), {.ranks = 2, .microbatches = 3}).seconds,
               15);  // 5 * 3, and not 9 * 2
 }
 
@@ -84,7 +84,7 @@ TEST(PipeDream, KeepsTheLimitOfEveryRank) {
     layers[0].kept_bytes = 10;
     layers[0].held_bytes = 5;
     layers[0].parameter_bytes = 4;
-    PipedreamRules rules{.ranks = 3, .micro_batches = 6, .memory_limit = 35};
+    PipedreamRules rules{.ranks = 3, .microbatches = 6, .memory_limit = 35};
 
     EXPECT_EQ(shown(share_layers(layers, rules)), "0-2: 0 1 2");  // 15 bytes
     layers[1].held_bytes = layers[2].held_bytes = 15;
@@ -103,7 +103,7 @@ TEST(PipeDream, KeepsSumsWithinANode) {
     for (LayerLoad& layer : layers) layer.parameter_bytes = 1000;
     const std::vector<LinkLevel> nodes{{.ranks = 2, .link = {}}, {.link = {.bandwidth = 1}}};
 
-    const SharedLayers shared = share_layers(layers, {.ranks = 4, .links = nodes, .micro_batches = 8});
+    const SharedLayers shared = share_layers(layers, {.ranks = 4, .links = nodes, .microbatches = 8});
 
     EXPECT_EQ(shown(shared), "0-1: 0 1, 2-3: 2 3");
 }
@@ -117,7 +117,7 @@ TEST(PipeDream, PutsAPipelineIntoEachNode) {
     const std::vector<LinkLevel> nodes{{.ranks = 2, .link = {.bandwidth = 1000}}, {.link = {.bandwidth = 10}}};
 
     const SharedLayers shared =
-        share_layers(layers, {.ranks = 4, .links = nodes, .micro_batches = 8, .memory_limit = 20});
+        share_layers(layers, {.ranks = 4, .links = nodes, .microbatches = 8, .memory_limit = 20});
 
     EXPECT_EQ(shown(shared), "0-1: 0 2, 2-3: 1 3");
     EXPECT_EQ(shared.seconds, 16);
@@ -170,7 +170,7 @@ private:
         std::size_t bytes = 0;
         std::size_t workspace = 0;
         const auto waiting = static_cast<std::size_t>((behind + stage.ranks - 1) / stage.ranks);
-        const int passes = (rules_.micro_batches + stage.ranks - 1) / stage.ranks;
+        const int passes = (rules_.microbatches + stage.ranks - 1) / stage.ranks;
         for (std::size_t l = stage.layers.begin; l < stage.layers.end(); ++l) {
             const LayerLoad& layer = layers_[l];
             const std::size_t version = rules_.stashes_weights ? layer.parameter_bytes : 0;
@@ -215,7 +215,7 @@ private:
 
     Structure joined(std::size_t level, Structure one, const Structure& other, int copies) const {
         const auto rows = static_cast<double>(layers_[other.stages.front().layers.begin - 1].row_bytes);
-        const int passes = (rules_.micro_batches + copies - 1) / copies;
+        const int passes = (rules_.microbatches + copies - 1) / copies;
         const double message = 2 * passes * levels_[level - 1].link.seconds(rows);
         one.dearest = std::max({one.dearest, other.dearest, message});
         one.stages.insert(one.stages.end(), other.stages.begin(), other.stages.end());
@@ -231,7 +231,7 @@ PipedreamRules random_rules(int ranks, std::vector<LinkLevel> links, std::uint64
     const RandomBlock block = random_block(RandomKey{seed}.then("rules"), static_cast<std::uint64_t>(ranks));
     return {.ranks = ranks,
             .links = std::move(links),
-            .micro_batches = static_cast<int>(1 + block[0] % 12),
+            .microbatches = static_cast<int>(1 + block[0] % 12),
             .memory_limit = block[1] % 2 == 0 ? 0 : 150 + block[2] % 500,
             .stashes_weights = block[3] % 2 == 0};
 }

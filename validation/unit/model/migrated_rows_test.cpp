@@ -125,7 +125,7 @@ private:
     }
 
     device::Stream stream_{.backend = device::ReferenceStream{}};
-    device::Arena memory_{"test", 1 << 18, device::Place::memory};
+    device::Arena memory_{"test", 1 << 18, device::MemorySpace::host};
     std::array<device::Tensor, ranks> inputs_{};                  // (rows, channels) each
     std::array<device::Tensor, ranks> weights_{};                 // (channels, outputs) each
     device::Tensor grad_output_ = scattered(rows, outputs, 100);  // that all ranks have

@@ -138,14 +138,14 @@ void expect_boxes_of(const ParameterSpec& spec, const device::Tensor& part, cons
 TEST_P(TensorRanks, BeginWithTheValuesThatALoneRankWouldGive) {
     const SharedModel& trial = GetParam();
     const std::vector<ParameterSpec> whole = specs_of(trial.config);
-    const ParameterTensors all(whole, device::DType::f32, device::Place::memory);
+    const ParameterTensors all(whole, device::DType::f32, device::MemorySpace::host);
     for (const device::Stream& backend : {device::Stream{.backend = device::ReferenceStream{}},
                                           device::Stream{.backend = device::CpuStream{}}}) {
         device::Stream stream = backend;
         initialise(stream, whole, all, 3);
         for (std::size_t rank = 0; rank < trial.shares.size(); ++rank) {
             const std::vector<ParameterSpec> specs = specs_of(trial.config, trial.part(rank));
-            const ParameterTensors own(specs, device::DType::f32, device::Place::memory);
+            const ParameterTensors own(specs, device::DType::f32, device::MemorySpace::host);
 
             initialise(stream, specs, own, 3);
 
@@ -165,7 +165,7 @@ TEST(ParameterTensors, HoldWhatTheRankHasAndNoMore) {
         part_of(matrix_spec("matrix", 40, 32, 1), all_channels(40), {32, {{0, 8}, {16, 8}}}),
         vector_spec("vector", 3, Init::zeros)};
 
-    const ParameterTensors tensors(specs, device::DType::f32, device::Place::memory);
+    const ParameterTensors tensors(specs, device::DType::f32, device::MemorySpace::host);
 
     EXPECT_EQ(tensors[0].columns, 16U);
     EXPECT_EQ(tensors.bytes(), (40 * 16) * sizeof(float) + 64);  // the vector in a cache line of its own

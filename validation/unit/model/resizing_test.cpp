@@ -30,8 +30,8 @@ public:
           specs_(projection_.parameters()),
           stream_(std::move(stream)),
           dtype_(dtype),
-          values_(specs_, dtype, device::Place::memory),
-          gradients_(specs_, dtype, device::Place::memory) {
+          values_(specs_, dtype, device::MemorySpace::host),
+          gradients_(specs_, dtype, device::MemorySpace::host) {
         for (std::size_t i = 0; i < specs_.size(); ++i) {
             weights_.push_back(values_[i]);
             sums_.push_back(gradients_[i]);
@@ -99,7 +99,7 @@ public:
     }
 
     Resizing resizing(Filling filling, const List& list, std::size_t most_rows = 4) {
-        Resizing made({shape()}, filling, dtype_, most_rows, device::Place::memory);
+        Resizing made({shape()}, filling, dtype_, most_rows, device::MemorySpace::host);
         made.keep({{place, list}});
         return made;
     }
@@ -128,8 +128,8 @@ private:
     std::vector<device::ConstTensor> weights_;
     std::vector<device::Tensor> sums_;
     TokenBatch batch_;
-    device::Arena memory_{"test", 1 << 22, device::Place::memory};
-    device::Arena scratch_{"scratch", 1 << 22, device::Place::memory};
+    device::Arena memory_{"test", 1 << 22, device::MemorySpace::host};
+    device::Arena scratch_{"scratch", 1 << 22, device::MemorySpace::host};
 };
 
 // Channels 0 and 2 of three, two outputs:
@@ -288,7 +288,7 @@ TEST(Resizing, MultipliesLessByExactlyTheRatio) {
 
 TEST(Resizing, LeavesOutNothingWhereAllIsKeptOrNothingIsSaid) {
     Bench bench(Family::gpt2, 3, {2});
-    Resizing resizing({bench.shape()}, Filling::zero, device::DType::f64, 4, device::Place::memory);
+    Resizing resizing({bench.shape()}, Filling::zero, device::DType::f64, 4, device::MemorySpace::host);
 
     EXPECT_EQ(resizing.at(place), nullptr);
     EXPECT_EQ(resizing.period(), 0);
@@ -306,7 +306,7 @@ TEST(Resizing, LeavesOutNothingWhereAllIsKeptOrNothingIsSaid) {
 TEST(Resizing, RemembersNothingButForTheLastGradients) {
     Bench bench(Family::gpt2, 16, {24});
     const auto bytes_of = [&](Filling filling) {
-        return Resizing({bench.shape()}, filling, device::DType::f64, 10, device::Place::ghost).bytes();
+        return Resizing({bench.shape()}, filling, device::DType::f64, 10, device::MemorySpace::ghost).bytes();
     };
 
     EXPECT_EQ(bytes_of(Filling::zero), 0);

@@ -30,7 +30,7 @@ TEST_P(LeftOutOn, SparesOfAShardTheChannelsInItAlone) {
         const bool are_rows = axes == kernels::WeightAxes::in_out;
         const layout::Box second = are_rows ? layout::Box{{1, 1}, {0, 2}} : layout::Box{{0, 2}, {1, 1}};
         Optimizer optimizer({.kind = OptimizerKind::sgd, .weight_decay = 0.5, .momentum = 0}, matrix_and_vector,
-                            {{0, second}}, GetParam().dtype, device::Place::memory);
+                            {{0, second}}, GetParam().dtype, device::MemorySpace::host);
         const Numbers spared = are_rows ? Numbers{4, 4, 3.5, 3.5} : Numbers{4, 3.5, 4, 3.5};
         const Numbers decayed = are_rows ? Numbers{4, 4, 3, 3} : Numbers{4, 3, 4, 3};
 

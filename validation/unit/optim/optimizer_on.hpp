@@ -11,7 +11,7 @@
 namespace trireme::optim {
 
 using device::DType;
-using device::Place;
+using device::MemorySpace;
 using Numbers = std::vector<double>;
 
 inline const std::vector<model::ParameterSpec> matrix_and_vector{
@@ -59,7 +59,7 @@ protected:
 
     Optimizer optimizer_of(const OptimizerConfig& config) const {
         return {config, matrix_and_vector, whole_parameters(matrix_and_vector), GetParam().dtype,
-                Place::memory};
+                MemorySpace::host};
     }
 
     double squares_of(const std::vector<ParameterShard>& shards) {
@@ -72,11 +72,11 @@ protected:
     double rounding() const { return GetParam().dtype == DType::f32 ? 1e-6 : 1e-14; }
 
     device::Stream stream_ = stream_on(GetParam().backend);
-    model::ParameterTensors values_{matrix_and_vector, GetParam().dtype, Place::memory};
-    model::ParameterTensors gradients_{matrix_and_vector, GetParam().dtype, Place::memory};
+    model::ParameterTensors values_{matrix_and_vector, GetParam().dtype, MemorySpace::host};
+    model::ParameterTensors gradients_{matrix_and_vector, GetParam().dtype, MemorySpace::host};
 
 private:
-    device::Arena scratch_{"scratch", 4096, Place::memory};
+    device::Arena scratch_{"scratch", 4096, MemorySpace::host};
     static double number_of(const device::Tensor& tensor) {
         const Numbers numbers = numbers_of(tensor);
         for (const double number : numbers) EXPECT_EQ(number, numbers.front());
@@ -124,9 +124,9 @@ inline std::vector<Numbers> updated(const OptimizerConfig& config, const Machine
                                     const std::vector<ParameterShard>& shards,
                                     Mistakes mistakes = Mistakes::none, const LeftOuts* left_out = nullptr) {
     device::Stream stream = stream_on(machine.backend);
-    const model::ParameterTensors values(uneven, machine.dtype, Place::memory);
-    const model::ParameterTensors gradients(uneven, machine.dtype, Place::memory);
-    Optimizer optimizer(config, uneven, shards, machine.dtype, Place::memory, mistakes != Mistakes::none);
+    const model::ParameterTensors values(uneven, machine.dtype, MemorySpace::host);
+    const model::ParameterTensors gradients(uneven, machine.dtype, MemorySpace::host);
+    Optimizer optimizer(config, uneven, shards, machine.dtype, MemorySpace::host, mistakes != Mistakes::none);
     for (std::size_t i = 0; i < uneven.size(); ++i) {
         Numbers value(uneven[i].size()), gradient(uneven[i].size());
         for (std::size_t e = 0; e < value.size(); ++e) {

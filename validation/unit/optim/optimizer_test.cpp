@@ -109,7 +109,7 @@ TEST_P(OptimizerOn, HasNoFiniteSumOfSquaresForGradientsThatAreNotFinite) {
 TEST_P(OptimizerOn, LeavesAloneWhatNoShardHolds) {
     const std::vector<ParameterShard> right_column{{0, {{0, 2}, {1, 1}}}};
     Optimizer optimizer({.kind = OptimizerKind::sgd, .weight_decay = 0, .momentum = 0}, matrix_and_vector,
-                        right_column, GetParam().dtype, device::Place::memory);
+                        right_column, GetParam().dtype, device::MemorySpace::host);
     start(3, 2);
 
     optimizer.update(stream_, values_, gradients_, 0.5, 1);
@@ -121,13 +121,13 @@ TEST_P(OptimizerOn, LeavesAloneWhatNoShardHolds) {
 INSTANTIATE_TEST_SUITE_P(Machines, OptimizerOn, ::testing::ValuesIn(every_machine()), name_of_machine);
 
 std::size_t bytes_with(const OptimizerConfig& config, const std::vector<ParameterShard>& shards) {
-    return Optimizer(config, matrix_and_vector, shards, device::DType::f32, device::Place::ghost).bytes();
+    return Optimizer(config, matrix_and_vector, shards, device::DType::f32, device::MemorySpace::ghost).bytes();
 }
 
 TEST(OptimizerMemory, IsTwoMomentsOneVelocityOrNone) {
     const std::vector<ParameterShard> all = whole_parameters(matrix_and_vector);
     const std::size_t one_of_each =
-        model::ParameterTensors(matrix_and_vector, device::DType::f32, device::Place::ghost).bytes();
+        model::ParameterTensors(matrix_and_vector, device::DType::f32, device::MemorySpace::ghost).bytes();
 
     EXPECT_EQ(bytes_with({.kind = OptimizerKind::sgd, .momentum = 0}, all), 0);
     EXPECT_EQ(bytes_with({.kind = OptimizerKind::sgd, .momentum = 0.9}, all), one_of_each);
@@ -139,7 +139,7 @@ TEST(OptimizerMemory, IsThatOfItsOwnShardsAlone) {
     const auto bytes_of_rows = [&](std::size_t rows) {
         const std::vector<ParameterShard> shards{{0, {{0, rows}, {0, 50}}}};
         return Optimizer({.kind = OptimizerKind::adamw}, large, shards, device::DType::f32,
-                         device::Place::ghost)
+                         device::MemorySpace::ghost)
             .bytes();
     };
 
@@ -152,8 +152,8 @@ TEST(OptimizerMemory, IsAsMuchAgainAndTheValuesWithABackup) {
     const std::vector<model::ParameterSpec> large{{.name = "matrix", .rows = 64, .columns = 100}};
     const std::vector<ParameterShard> half{{0, {{0, 64}, {0, 50}}}};
     const auto bytes_of = [&](OptimizerKind kind) {
-        return Optimizer({.kind = kind, .momentum = 0}, large, half, device::DType::f32, device::Place::ghost,
-                         true)
+        return Optimizer({.kind = kind, .momentum = 0}, large, half, device::DType::f32,
+                         device::MemorySpace::ghost, true)
             .bytes();
     };
 
@@ -165,7 +165,7 @@ TEST(Optimizer, RefusesAShardThatSticksOutOfItsParameter) {
     const std::vector<ParameterShard> too_wide{{0, {{0, 2}, {1, 2}}}};
 
     const std::string message = validation::message_of<BugError>(
-        [&] { Optimizer({}, matrix_and_vector, too_wide, device::DType::f32, device::Place::memory); });
+        [&] { Optimizer({}, matrix_and_vector, too_wide, device::DType::f32, device::MemorySpace::host); });
 
     EXPECT_EQ(message, "a shard ends at row 2 and column 3 of matrix, of which this rank has 2 x 2");
 }
@@ -199,9 +199,10 @@ TEST(Optimizer, FollowsTheAdamWFormulaOverManyStepsAndElements) {
     const std::size_t size = specs[0].size();
     for (const Backend backend : {Backend::reference, Backend::cpu}) {
         device::Stream stream = stream_on(backend);
-        const model::ParameterTensors values(specs, device::DType::f64, device::Place::memory);
-        const model::ParameterTensors gradients(specs, device::DType::f64, device::Place::memory);
-        Optimizer optimizer(config, specs, whole_parameters(specs), device::DType::f64, device::Place::memory);
+        const model::ParameterTensors values(specs, device::DType::f64, device::MemorySpace::host);
+        const model::ParameterTensors gradients(specs, device::DType::f64, device::MemorySpace::host);
+        Optimizer optimizer(config, specs, whole_parameters(specs), device::DType::f64,
+                            device::MemorySpace::host);
         Numbers expected(size, 0.5), moment1(size), moment2(size), gradient(size);
         fill(values[0], expected);
 

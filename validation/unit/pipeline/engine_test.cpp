@@ -12,7 +12,7 @@ namespace {
 // Notes what it is told, and what the engine says of itself meanwhile.
 class NotingWorker final : public StageWorker {
 public:
-    std::size_t rows(int micro_batch) const override { return rows_[static_cast<std::size_t>(micro_batch)]; }
+    std::size_t rows(int microbatch) const override { return rows_[static_cast<std::size_t>(microbatch)]; }
     device::Tensor place_for(const schedule::Instruction& receive) override {
         note("place", receive);
         return {&number_, device::DType::f32, 1, 1, 1};
@@ -35,13 +35,13 @@ public:
 
     void watch(const Engine& engine) { engine_ = &engine; }
     void update_in_vain() { stands_ = false; }
-    void empty(int micro_batch) { rows_[static_cast<std::size_t>(micro_batch)] = 0; }
+    void empty(int microbatch) { rows_[static_cast<std::size_t>(microbatch)] = 0; }
     const std::string& notes() const { return notes_; }
     const std::vector<std::string>& positions() const { return positions_; }
 
 private:
     void note(const char* what, const schedule::Instruction& instruction) {
-        notes_ += cat(notes_.empty() ? "" : ", ", what, ' ', text_of(instruction));
+        notes_ += cat(notes_.empty() ? "" : ", ", what, ' ', to_string(instruction));
     }
 
     const Engine* engine_ = nullptr;
@@ -105,7 +105,7 @@ TEST_F(EngineAlone, KeepsAsManyResultsAsAChannelHasSlots) {
               "sent 1SEND_F0, sent 1SEND_F1");
 }
 
-TEST_F(EngineAlone, PassesOverMicroBatchesWithoutRows) {
+TEST_F(EngineAlone, PassesOverMicrobatchesWithoutRows) {
     worker_.empty(1);
 
     execute("1RECV_F0,1F0,1SEND_F0,1RECV_F1,1F1,1SEND_F1");
@@ -134,7 +134,7 @@ TEST_F(EngineAlone, RunsAgainWhatHasUsedAnUpdateThatDoesNotStand) {
               "result 1SEND_F1, place 1RECV_F2, run 1F2, sent 1SEND_F1");
 }
 
-TEST_F(EngineAlone, UndoesNoMicroBatchesWithoutRows) {
+TEST_F(EngineAlone, UndoesNoMicrobatchesWithoutRows) {
     worker_.update_in_vain();
     worker_.empty(2);
 
@@ -184,7 +184,7 @@ TEST_F(EngineAlone, TracesWhatItDoesAndWaitsFor) {
                   "messages wait for 1SEND_B1 of step 6, 0 bytes"}));
     const device::TraceEvent forward = trace_.events()[14];
     EXPECT_EQ(forward.stage, 1);
-    EXPECT_EQ(forward.micro_batch, 0);
+    EXPECT_EQ(forward.microbatch, 0);
 }
 
 // Forwards that are run again stand behind the VALIDATE that found them vain, not within it.

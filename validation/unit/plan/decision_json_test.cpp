@@ -21,7 +21,7 @@ std::string line(std::size_t step, const std::string& more = "") {
 Decision whole_decision() {
     return {.step = 5,
             .layout = uneven_layout({2, 1}),
-            .micro_batches = 4,
+            .microbatches = 4,
             .schedule = "gpipe",
             .left_out = {0, 0.75, 0},
             .migrations = {{.from = 1, .to = 0, .parts = {0.125, 0.125, 0, 0.125}}},

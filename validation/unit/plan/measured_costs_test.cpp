@@ -19,7 +19,7 @@ layout::Layout two_stages(std::vector<layout::ReplicaLayout> first, std::vector<
 // Layers of 1 second forward, and of 2, 3 and 4.
 const layout::Layout plain = two_stages({{{0}, {1}}}, {{{1}, {1}}});
 
-Plan plan_of(const layout::Layout& layout) { return make_plan({.layout = layout, .micro_batches = 2}); }
+Plan plan_of(const layout::Layout& layout) { return make_plan({.layout = layout, .microbatches = 2}); }
 
 TEST(MeasuredCosts, AreThoseOfTheStagesLayers) {
     const std::vector<schedule::StageCost> costs =
@@ -40,7 +40,7 @@ TEST(MeasuredCosts, AreThoseOfTheHalvesWhereThePassIsDoneInHalves) {
     const Plan plan = make_plan({.layout = plain,
                                  .schedule = "own.csv",
                                  .own_programs = schedule::phases_from_csv("0F0,0B0\n1F0,1I0,1W0\n", "own.csv"),
-                                 .micro_batches = 1});
+                                 .microbatches = 1});
 
     const std::vector<schedule::StageCost> costs = measured_costs({.kinds = {small_profile(4)}}, plan);
 
@@ -51,7 +51,7 @@ TEST(MeasuredCosts, AreThoseOfTheHalvesWhereThePassIsDoneInHalves) {
 
 TEST(MeasuredCosts, CountTheForwardPassAgainWhereItIsDoneAgain) {
     const Plan plan =
-        make_plan({.layout = plain, .micro_batches = 2, .recompute = {Recompute::full, Recompute::selective}});
+        make_plan({.layout = plain, .microbatches = 2, .recompute = {Recompute::full, Recompute::selective}});
 
     const std::vector<schedule::StageCost> costs = measured_costs({.kinds = {small_profile(4)}}, plan);
 

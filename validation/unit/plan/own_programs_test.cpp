@@ -8,11 +8,9 @@
 namespace trireme::plan {
 namespace {
 
-PlanWish wish_of(const layout::Layout& layout, const std::string& csv, int micro_batches = 1) {
-    return {.layout = layout,
-            .schedule = "my.csv",
-            .own_programs = programs_in(csv),
-            .micro_batches = micro_batches};
+PlanWish wish_of(const layout::Layout& layout, const std::string& csv, int microbatches = 1) {
+    return {
+        .layout = layout, .schedule = "my.csv", .own_programs = programs_in(csv), .microbatches = microbatches};
 }
 
 layout::Layout two_stages() { return uneven_layout({1, 1}); }
@@ -35,7 +33,7 @@ TEST(OwnPrograms, WithMessagesStayAsTheyAre) {
 
 TEST(OwnPrograms, OfEveryScheduleAreReadBack) {
     const layout::Layout layout = even_grid({.pipe = 2, .data = 2, .chunks = 2});
-    const Plan plan = make_plan({.layout = layout, .schedule = "looped-bfs", .micro_batches = 4});
+    const Plan plan = make_plan({.layout = layout, .schedule = "looped-bfs", .microbatches = 4});
 
     const Plan again = make_plan(wish_of(layout, csv_of(plan.training.programs), 4));
 
@@ -138,7 +136,7 @@ TEST(OwnPrograms, MayKeepWorkInFlightWithAllStagesUpdatedTogether) {
                                         "0F0,0F1,0B0,BODY,0F2,0B1@1,REDUCE0,0F3,0B2,STEP0\n"
                                         "1F0,1B0,1F1,1B1,REDUCE1,BODY,1F2,1B2,1F3,1B3,REDUCE1,STEP1\n",
                                         2));
-    const Plan ours = make_plan({.layout = two_stages(), .schedule = "pipedream-2bw", .micro_batches = 2});
+    const Plan ours = make_plan({.layout = two_stages(), .schedule = "pipedream-2bw", .microbatches = 2});
 
     EXPECT_FALSE(plan.training.shape.updates_alone);
     EXPECT_EQ(plan.training.proof.weight_versions, (std::vector<std::vector<int>>{{2, 0}, {0, 1}}));
@@ -150,7 +148,7 @@ TEST(OwnPrograms, OfEveryScheduleThatKeepsWorkInFlightAreReadBack) {
         for (const layout::Layout& layout :
              {uneven_layout({1, 1, 1}), uneven_layout({2, 1}), uneven_layout({1, 3}),
               even_grid({.pipe = 3, .data = 2}), even_grid({.pipe = 2, .tensor = 2})}) {
-            const Plan plan = make_plan({.layout = layout, .schedule = schedule, .micro_batches = 6});
+            const Plan plan = make_plan({.layout = layout, .schedule = schedule, .microbatches = 6});
 
             const Plan again = make_plan(wish_of(layout, csv_of(plan.training.phases()), 6));
 
@@ -169,7 +167,7 @@ TEST(OwnPrograms, OfEveryScheduleThatValidatesAreReadBack) {
     for (const auto& [schedule, layout] : {std::pair{"zb-h1", even_grid({.pipe = 3, .data = 2})},
                                            {"zb-h2", even_grid({.pipe = 4})},
                                            {"zb-v", v}}) {
-        const Plan plan = make_plan({.layout = layout, .schedule = schedule, .micro_batches = 6});
+        const Plan plan = make_plan({.layout = layout, .schedule = schedule, .microbatches = 6});
 
         const Plan again = make_plan(wish_of(layout, csv_of(plan.training.phases()), 6));
 
@@ -258,7 +256,7 @@ TEST(OwnPrograms, OfOldWeightsAreProvedForAnyNumberOfSteps) {
                                  "uses the weights after update 1, and 0F1 those after update 0"));
 }
 
-TEST(OwnPrograms, WithMoreMicroBatchesThanAStepHasAreRefused) {
+TEST(OwnPrograms, WithMoreMicrobatchesThanAStepHasAreRefused) {
     EXPECT_EQ(refusal_of_plan(wish_of(two_stages(), "0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n")),
               "my.csv cannot be run: 0F1, the 5th instruction of team 0, names micro-batch 1; the last is 0");
 }

@@ -15,7 +15,7 @@ namespace {
 
 void expect_shape(const schedule::PipelineShape& shape, const schedule::PipelineShape& expected) {
     EXPECT_EQ(shape.teams, expected.teams);
-    EXPECT_EQ(shape.micro_batches, expected.micro_batches);
+    EXPECT_EQ(shape.microbatches, expected.microbatches);
     EXPECT_EQ(shape.holders, expected.holders);
     EXPECT_EQ(shape.executor, expected.executor);
     EXPECT_EQ(shape.is_training, expected.is_training);
@@ -23,7 +23,7 @@ void expect_shape(const schedule::PipelineShape& shape, const schedule::Pipeline
 
 void expect_proved(const ProvedPrograms& programs) {
     schedule::PipelineShape shape = programs.shape;
-    shape.steps = enough_steps(programs.phases(), shape.micro_batches);
+    shape.steps = enough_steps(programs.phases(), shape.microbatches);
     const schedule::Verdict verdict = check(unrolled(programs.phases(), programs.shape, shape.steps), shape);
     ASSERT_TRUE(verdict.is_proved()) << verdict.fault->what;
     EXPECT_EQ(programs.proof.peak_activations, verdict.proof.peak_activations);
@@ -31,29 +31,29 @@ void expect_proved(const ProvedPrograms& programs) {
 }
 
 TEST(Plan, OfOneRankNeedsNoMessages) {
-    const Plan plan = make_plan({.layout = even_grid({}), .micro_batches = 2});
+    const Plan plan = make_plan({.layout = even_grid({}), .microbatches = 2});
 
     EXPECT_EQ(csv_of(plan.training.programs), "0F0,0B0,0F1,0B1,REDUCE0,STEP0\n");
     EXPECT_EQ(csv_of(plan.evaluation.programs), "0F0,0F1\n");
-    EXPECT_EQ(plan.micro_batches(), 2);
+    EXPECT_EQ(plan.microbatches(), 2);
     EXPECT_EQ(plan.training.proof.peak_activations, std::vector<int>{1});
 }
 
 TEST(Plan, OfAGridCutsTheStepRowByRow) {
-    const Plan plan = make_plan({.layout = even_grid({.pipe = 2, .data = 3, .tensor = 2}), .micro_batches = 4});
+    const Plan plan = make_plan({.layout = even_grid({.pipe = 2, .data = 3, .tensor = 2}), .microbatches = 4});
 
     expect_shape(plan.training.shape, schedule::grid_shape(2, 3, 1, 4));
     expect_shape(plan.evaluation.shape, schedule::grid_shape(2, 3, 1, 4, false));
     expect_proved(plan.training);
     expect_proved(plan.evaluation);
-    EXPECT_EQ(plan.micro_batches(), 12);
+    EXPECT_EQ(plan.microbatches(), 12);
     EXPECT_EQ(plan.team_of(9), 3);  // rank (1 * 3 + 1) * 2 + 1: the last stage of row 1
 }
 
 TEST(Plan, OfChunksNamesTheStagesOfATeam) {
     const Plan plan = make_plan({.layout = even_grid({.pipe = 2, .data = 2, .chunks = 3}),
                                  .schedule = "interleaved",
-                                 .micro_batches = 4});
+                                 .microbatches = 4});
 
     expect_shape(plan.training.shape, schedule::grid_shape(2, 2, 3, 4));
     expect_proved(plan.training);
@@ -65,9 +65,8 @@ TEST(Plan, OfAVNamesTheStagesOfATeam) {
     const layout::Layout layout =
         even_grid({.pipe = 3, .data = 2, .chunks = 2, .placement = layout::ChunkPlacement::v_shaped});
 
-    const Plan plan = make_plan({.layout = layout, .schedule = "zb-v", .micro_batches = 6});
-    const Plan in_all =
-        make_plan({.layout = layout, .schedule = "zb-v", .micro_batches = 12, .is_each = false});
+    const Plan plan = make_plan({.layout = layout, .schedule = "zb-v", .microbatches = 6});
+    const Plan in_all = make_plan({.layout = layout, .schedule = "zb-v", .microbatches = 12, .is_each = false});
 
     expect_shape(plan.training.shape, schedule::v_shape(3, 2, 6));
     expect_shape(plan.evaluation.shape, schedule::v_shape(3, 2, 6, false));
@@ -77,22 +76,21 @@ TEST(Plan, OfAVNamesTheStagesOfATeam) {
     EXPECT_EQ(plan.training.proof.peak_activations, std::vector<int>(6, 6));
     EXPECT_EQ(hash_of(in_all), hash_of(plan));
     EXPECT_EQ(
-        refusal_of_plan({.layout = layout, .schedule = "zb-v", .micro_batches = 5, .is_each = false}),
+        refusal_of_plan({.layout = layout, .schedule = "zb-v", .microbatches = 5, .is_each = false}),
         "--microbatches 5 does not divide among the 2 replicas of a layout with several stages on a rank; "
         "use a multiple of 2");
 }
 
 TEST(Plan, HasTheFewestSlotsWithWhichNobodyWaitsForOne) {
     const layout::Layout layout = even_grid({.pipe = 2, .chunks = 2});
-    const auto slots = [&](int micro_batches) {
-        const Plan plan =
-            make_plan({.layout = layout, .schedule = "looped-bfs", .micro_batches = micro_batches});
+    const auto slots = [&](int microbatches) {
+        const Plan plan = make_plan({.layout = layout, .schedule = "looped-bfs", .microbatches = microbatches});
         expect_proved(plan.training);
         EXPECT_EQ(plan.evaluation.shape.slots, 1);
         const std::vector<schedule::StageCost> costs(4);
         const int idle = 3;  // a chunk's passes, once
         EXPECT_EQ(predict(plan.training.programs, plan.training.shape, costs).makespan,
-                  6 * micro_batches + idle);
+                  6 * microbatches + idle);
         return plan.training.shape.slots;
     };
 
@@ -102,22 +100,22 @@ TEST(Plan, HasTheFewestSlotsWithWhichNobodyWaitsForOne) {
     EXPECT_EQ(slots(24), 16);
 }
 
-TEST(Plan, OfAGridMayCountMicroBatchesInAll) {
+TEST(Plan, OfAGridMayCountMicrobatchesInAll) {
     const layout::Layout layout = even_grid({.pipe = 2, .data = 2});
 
-    const Plan even = make_plan({.layout = layout, .micro_batches = 6, .is_each = false});
-    const Plan odd = make_plan({.layout = layout, .micro_batches = 5, .is_each = false});
+    const Plan even = make_plan({.layout = layout, .microbatches = 6, .is_each = false});
+    const Plan odd = make_plan({.layout = layout, .microbatches = 5, .is_each = false});
 
     expect_shape(even.training.shape, schedule::grid_shape(2, 2, 1, 3));
-    EXPECT_EQ(odd.micro_batches(), 5);
+    EXPECT_EQ(odd.microbatches(), 5);
     EXPECT_EQ(odd.training.shape.executor[0], (std::vector<int>{0, 2, 0, 2, 0}));
     expect_proved(odd.training);
 }
 
-TEST(Plan, OfUnequalReplicasGivesMicroBatchesInTurn) {
-    const Plan plan = make_plan({.layout = uneven_layout({3, 3, 2}), .micro_batches = 12});
+TEST(Plan, OfUnequalReplicasGivesMicrobatchesInTurn) {
+    const Plan plan = make_plan({.layout = uneven_layout({3, 3, 2}), .microbatches = 12});
 
-    EXPECT_EQ(plan.micro_batches(), 12);
+    EXPECT_EQ(plan.microbatches(), 12);
     for (int m = 0; m < 12; ++m) {
         for (int s = 0; s < 3; ++s) {
             const int replica = m % (s == 2 ? 2 : 3);
@@ -128,11 +126,11 @@ TEST(Plan, OfUnequalReplicasGivesMicroBatchesInTurn) {
     expect_proved(plan.evaluation);
 }
 
-TEST(Plan, OfUnevenTurnsGivesMoreMicroBatchesToWhoTakesMore) {
+TEST(Plan, OfUnevenTurnsGivesMoreMicrobatchesToWhoTakesMore) {
     layout::Layout layout = even_grid({.pipe = 2, .data = 2});
     layout.stages[0].replicas[1].turns = 3;
 
-    const Plan plan = make_plan({.layout = layout, .micro_batches = 4});
+    const Plan plan = make_plan({.layout = layout, .microbatches = 4});
 
     const schedule::PipelineShape& shape = plan.training.shape;
     const int slow = team_of(plan.teams, layout, 0, 0);
@@ -142,14 +140,14 @@ TEST(Plan, OfUnevenTurnsGivesMoreMicroBatchesToWhoTakesMore) {
     expect_proved(plan.training);
     expect_proved(plan.evaluation);
     EXPECT_NE(hash_of(plan),
-              hash_of(make_plan({.layout = even_grid({.pipe = 2, .data = 2}), .micro_batches = 4})));
+              hash_of(make_plan({.layout = even_grid({.pipe = 2, .data = 2}), .microbatches = 4})));
 }
 
 TEST(Plan, OfEqualTurnsIsAGrid) {
     layout::Layout layout = even_grid({.pipe = 2, .data = 2});
     for (layout::ReplicaLayout& replica : layout.stages[1].replicas) replica.turns = 2;
 
-    expect_shape(make_plan({.layout = layout, .micro_batches = 3}).training.shape,
+    expect_shape(make_plan({.layout = layout, .microbatches = 3}).training.shape,
                  schedule::grid_shape(2, 2, 1, 3));
 }
 
@@ -157,14 +155,13 @@ TEST(Plan, OfSeveralStagesOnARankHasEvenTurns) {
     layout::Layout layout = even_grid({.pipe = 2, .data = 2, .chunks = 2});
     layout.stages[0].replicas[1].turns = 3;
 
-    EXPECT_EQ(refusal_of_plan({.layout = layout, .schedule = "interleaved", .micro_batches = 4}),
+    EXPECT_EQ(refusal_of_plan({.layout = layout, .schedule = "interleaved", .microbatches = 4}),
               "replicas of a layout with several stages on a rank take as many turns each; omit \"turns\"");
 }
 
 TEST(Plan, OfTwoReplicasBeforeOneIsProvedForEverySchedule) {
     for (const char* schedule : {"inter-layer", "gpipe", "1f1b"}) {
-        const Plan plan =
-            make_plan({.layout = uneven_layout({2, 1}), .schedule = schedule, .micro_batches = 5});
+        const Plan plan = make_plan({.layout = uneven_layout({2, 1}), .schedule = schedule, .microbatches = 5});
 
         expect_proved(plan.training);
         expect_proved(plan.evaluation);
@@ -212,10 +209,10 @@ bool is_made(const PlanWish& wish) {
 }
 
 TEST(Plan, OfScheduleAutoIsNeverLongerThanAnyOther) {
-    std::vector<PlanWish> wishes{{.layout = even_grid({.pipe = 3}), .micro_batches = 6},
-                                 {.layout = even_grid({.pipe = 2, .data = 2}), .micro_batches = 4},
-                                 {.layout = even_grid({.pipe = 2, .chunks = 2}), .micro_batches = 5},
-                                 {.layout = uneven_layout({2, 1, 3}), .micro_batches = 7}};
+    std::vector<PlanWish> wishes{{.layout = even_grid({.pipe = 3}), .microbatches = 6},
+                                 {.layout = even_grid({.pipe = 2, .data = 2}), .microbatches = 4},
+                                 {.layout = even_grid({.pipe = 2, .chunks = 2}), .microbatches = 5},
+                                 {.layout = uneven_layout({2, 1, 3}), .microbatches = 7}};
     for (PlanWish& wish : wishes) {
         const int stages = static_cast<int>(wish.layout.stages.size());
         for (int s = 0; s < stages; ++s) wish.costs.push_back({2.0 + s, 3, 4.0 - s, 0.5, 1, 0.25});
@@ -236,11 +233,11 @@ TEST(Plan, OfScheduleAutoIsNeverLongerThanAnyOther) {
 
 TEST(Plan, OfScheduleAutoEvaluatesAsTheFixedOnesDo) {
     const layout::Layout layout = even_grid({.pipe = 2, .chunks = 2});
-    const Plan fixed = make_plan({.layout = layout, .schedule = "interleaved", .micro_batches = 5});
+    const Plan fixed = make_plan({.layout = layout, .schedule = "interleaved", .microbatches = 5});
 
     const Plan searched = make_plan({.layout = layout,
                                      .schedule = "auto",
-                                     .micro_batches = 5,
+                                     .microbatches = 5,
                                      .costs = {{.forward = 9}, {}, {.send = 3}, {}}});
 
     EXPECT_EQ(csv_of(searched.evaluation.programs), csv_of(fixed.evaluation.programs));
@@ -252,7 +249,7 @@ TEST(Plan, OfScheduleAutoTakesAnyLayout) {
     there_and_back.stages[2].replicas = there_and_back.stages[0].replicas;
     there_and_back.idle = {3};
 
-    const Plan plan = make_plan({.layout = there_and_back, .schedule = "auto", .micro_batches = 4});
+    const Plan plan = make_plan({.layout = there_and_back, .schedule = "auto", .microbatches = 4});
 
     EXPECT_EQ(plan.teams.size(), 3U);
     expect_proved(plan.training);
@@ -266,7 +263,7 @@ bool has_halves(const schedule::Program& program) {
 }
 
 TEST(Plan, OfScheduleAutoDividesBackwardsOnlyWhereItMay) {
-    const PlanWish free{.layout = even_grid({.pipe = 2}), .schedule = "auto", .micro_batches = 4};
+    const PlanWish free{.layout = even_grid({.pipe = 2}), .schedule = "auto", .microbatches = 4};
     PlanWish forbidden = free;
     forbidden.may_split = {true, false};
     PlanWish recomputed = free;
@@ -278,7 +275,7 @@ TEST(Plan, OfScheduleAutoDividesBackwardsOnlyWhereItMay) {
 }
 
 TEST(Plan, KeepsToBoundsOnActivations) {
-    PlanWish wish{.layout = even_grid({.pipe = 3}), .schedule = "auto", .micro_batches = 6};
+    PlanWish wish{.layout = even_grid({.pipe = 3}), .schedule = "auto", .microbatches = 6};
     wish.most_activations = {2, 2, 1};
 
     EXPECT_EQ(make_plan(wish).training.proof.peak_activations, wish.most_activations);
@@ -299,26 +296,26 @@ TEST(Plan, RefusesAScheduleThatIsNotMadeForTheLayout) {
     EXPECT_TRUE(validation::says(refusal_of_plan({.layout = chunks, .schedule = "zb-h2"}), "use --chunks 1"));
     EXPECT_TRUE(validation::says(refusal_of_plan({.layout = even_grid({.pipe = 2, .data = 2}),
                                                   .schedule = "zb-h1",
-                                                  .micro_batches = 5,
+                                                  .microbatches = 5,
                                                   .is_each = false}),
                                  "is made for a grid of rows with equally many micro-batches, but 5"));
 }
 
-TEST(Plan, RefusesMicroBatchesThatNobodyCanUse) {
+TEST(Plan, RefusesMicrobatchesThatNobodyCanUse) {
     const layout::Layout layout = even_grid({.pipe = 2, .data = 2});
 
-    EXPECT_EQ(refusal_of_plan({.layout = layout, .micro_batches = 0}),
+    EXPECT_EQ(refusal_of_plan({.layout = layout, .microbatches = 0}),
               "--microbatches 0 cannot be used; it must be from 1 to 32768");
-    EXPECT_EQ(refusal_of_plan({.layout = layout, .micro_batches = 2000000000}),
+    EXPECT_EQ(refusal_of_plan({.layout = layout, .microbatches = 2000000000}),
               "--microbatches 2000000000 cannot be used; it must be from 1 to 32768");
 }
 
 TEST(Plan, IsNamedByAllThatItHolds) {
-    const PlanWish wish{.layout = even_grid({.pipe = 2}), .micro_batches = 4};
+    const PlanWish wish{.layout = even_grid({.pipe = 2}), .microbatches = 4};
     std::vector<PlanWish> others(7, wish);
     others[0].layout.stages[0].replicas[0].shares = {3};
     others[1].schedule = "gpipe";
-    others[2].micro_batches = 5;
+    others[2].microbatches = 5;
     others[3].recompute = {Recompute::full};
     others[4].cuts_rows = true;
     others[5].shards_optimizer = false;

@@ -56,7 +56,7 @@ double all_of(const std::vector<std::size_t>& numbers) {
     return static_cast<double>(std::accumulate(numbers.begin(), numbers.end(), std::size_t{0}));
 }
 
-TEST(BeyondTeams, SlowReplicasExecuteFewerMicroBatches) {
+TEST(BeyondTeams, SlowReplicasExecuteFewerMicrobatches) {
     const plan::Plan plan = plan_of({.data = 4}, 4);
 
     const auto decision = uneven_shares(rules(4))(observed(plan, {1, 3, 1, 1}), plan);

@@ -6,14 +6,14 @@
 namespace trireme::policy {
 
 // 51 layers, cut evenly.
-inline plan::Plan plan_of(const layout::Grid& grid, int micro_batches_each = 1) {
+inline plan::Plan plan_of(const layout::Grid& grid, int microbatches_each = 1) {
     constexpr std::size_t layers = 51;
     const auto stages = static_cast<std::size_t>(grid.pipe * grid.chunks);
     std::vector<std::size_t> cuts(stages, layers / stages);
     cuts.back() += layers % stages;
     return plan::make_plan({.layout = grid_layout(grid, cuts),
                             .schedule = grid.chunks > 1 ? "interleaved" : "1f1b",
-                            .micro_batches = micro_batches_each});
+                            .microbatches = microbatches_each});
 }
 
 }  // namespace trireme::policy

@@ -134,7 +134,7 @@ TEST(GpuClockOfRank, IsGivenBackAtTheFirstSignal) {
 }
 
 std::vector<double> said_by(RankGpu* gpu) {
-    std::vector<double> own(records::fields_of_record(device::Place::gpu));
+    std::vector<double> own(records::fields_of_record(device::MemorySpace::gpu));
     say_state_of(gpu, own);
     return own;
 }
@@ -166,7 +166,7 @@ TEST(StepOutcome, HasTheStatesThatAllRanksTell) {
     EXPECT_TRUE(of_no_meter.gpus.clock_mhz.empty());
 
     records::StepOutcome on_processors{.size = {.tokens = 1, .targets = 1}};
-    const std::vector<double> plain(records::fields_of_record(device::Place::memory));
+    const std::vector<double> plain(records::fields_of_record(device::MemorySpace::host));
     add_records(of_two(plain, plain), on_processors);
     EXPECT_TRUE(on_processors.gpus.clock_mhz.empty());
     EXPECT_EQ(on_processors.joules_of_ranks, (std::vector<double>{0, 0}));

@@ -39,7 +39,7 @@ TEST(TraceJson, SaysWhatEachEventIs) {
                .end = 5.25,
                .step = 3,
                .stage = 1,
-               .micro_batch = 0});
+               .microbatch = 0});
     trace.add({.lane = device::TraceLane::state,
                .name = "moments",
                .begin = 5.5,
@@ -84,9 +84,8 @@ protected:
 
     std::unique_ptr<comm::Communicator> control_ = comm::single_rank("control");
     validation::ScratchFolder folder_;
-    plan::Plan plan_ =
-        plan::make_plan({.layout = {.layers = 5, .stages = {{.layers = {0, 5}, .replicas = {{{0}, {1}}}}}},
-                         .micro_batches = 2});
+    plan::Plan plan_ = plan::make_plan(
+        {.layout = {.layers = 5, .stages = {{.layers = {0, 5}, .replicas = {{{0}, {1}}}}}}, .microbatches = 2});
 };
 
 TEST_F(TracingAlone, WritesWhatWasTraced) {

@@ -17,7 +17,7 @@ const StepOutcome usual_step{.loss = 2, .size = {.tokens = 4, .targets = 4}, .pa
 
 class ARunThatChangesItsPlan : public ::testing::Test {
 protected:
-    std::string text_of(const char* name) const { return read_whole(folder_.file(name)); }
+    std::string to_string(const char* name) const { return read_whole(folder_.file(name)); }
 
     ScratchFolder folder_;
     RunDirectory directory_{folder_.file("")};
@@ -30,8 +30,8 @@ TEST_F(ARunThatChangesItsPlan, HasALineForTheChangeAndNamesTheNewPlanFromThereOn
     directory_.add_decision(decision);
     directory_.add_step(4, usual_step, {}, 1);
 
-    EXPECT_EQ(text_of("decisions.jsonl"), json_of(decision) + "\n");
-    EXPECT_EQ(json::parse(text_of("steps.jsonl")).at("plan"), "0123456789abcdef");
+    EXPECT_EQ(to_string("decisions.jsonl"), json_of(decision) + "\n");
+    EXPECT_EQ(json::parse(to_string("steps.jsonl")).at("plan"), "0123456789abcdef");
 }
 
 TEST_F(ARunThatChangesItsPlan, SummarisesWhatItCost) {
@@ -42,7 +42,7 @@ TEST_F(ARunThatChangesItsPlan, SummarisesWhatItCost) {
 
     directory_.write_summary(figures);
 
-    EXPECT_EQ(json::parse(text_of("summary.json")).at("plan_changes"),
+    EXPECT_EQ(json::parse(to_string("summary.json")).at("plan_changes"),
               json({{"count", 2}, {"seconds", 0.5}, {"moved_bytes", 640}}));
 }
 
@@ -51,7 +51,7 @@ TEST_F(ARunThatChangesItsPlan, IsNoneWithoutADecision) {
     directory_.write_summary({});
 
     EXPECT_FALSE(std::filesystem::exists(folder_.file("decisions.jsonl")));
-    EXPECT_FALSE(json::parse(text_of("summary.json")).contains("plan_changes"));
+    EXPECT_FALSE(json::parse(to_string("summary.json")).contains("plan_changes"));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ TEST(LayoutText, CountsReplicasWhereNoGridIs) {
 
 TEST(LayoutText, ListsStagesOfFewRanksOnly) {
     const layout::Layout small = layout::grid_layout({.pipe = 2}, {4, 3});
-    EXPECT_EQ(stages_text(small), text_of(small));
+    EXPECT_EQ(stages_text(small), to_string(small));
     const layout::Layout large = layout::grid_layout({.pipe = 4, .data = 8, .tensor = 2}, {2, 2, 2, 1});
 
     EXPECT_EQ(stages_text(large), "4 stages x 8 replicas x 2 tensor ranks");

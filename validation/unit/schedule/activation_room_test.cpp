@@ -5,7 +5,7 @@
 namespace trireme::schedule {
 namespace {
 
-TEST(ActivationRoom, OfOneStageTakesMicroBatchesUntilItIsFull) {
+TEST(ActivationRoom, OfOneStageTakesMicrobatchesUntilItIsFull) {
     ActivationRoom room({1, 1, 1});
     room.set_most(2);
 
@@ -18,7 +18,7 @@ TEST(ActivationRoom, OfOneStageTakesMicroBatchesUntilItIsFull) {
     EXPECT_EQ(room.peak(), 2);
 }
 
-TEST(ActivationRoom, LeavesRoomForAnOlderMicroBatchThatHasNotCome) {
+TEST(ActivationRoom, LeavesRoomForAnOlderMicrobatchThatHasNotCome) {
     ActivationRoom room({1, 1, 1});
     room.set_most(2);
 

@@ -90,7 +90,7 @@ TEST(CheckOfSteps, RefusesAgesOfWhatUsesNoWeightsOrOfNoneYet) {
         fault_of({Op::forward, 0, 0, -1}),
         "0F0@-1, the 1st instruction of team 0, has age -1; ages count updates back, of F, B, I and W alone");
     EXPECT_EQ(
-        fault_of({Op::reduce, 0, no_micro_batch, 2}),
+        fault_of({Op::reduce, 0, no_microbatch, 2}),
         "REDUCE0, the 1st instruction of team 0, has age 2; ages count updates back, of F, B, I and W alone");
 }
 

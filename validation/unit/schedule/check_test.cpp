@@ -28,8 +28,8 @@ std::string with_first(const char* program) { return told({program, last_team}, 
 std::string with_last(const char* program) { return told({first_team, program}, grid_shape(2, 1, 1, 1)); }
 
 // One team with one stage.
-std::string alone(const char* program, int micro_batches = 1) {
-    return told({program}, grid_shape(1, 1, 1, micro_batches));
+std::string alone(const char* program, int microbatches = 1) {
+    return told({program}, grid_shape(1, 1, 1, microbatches));
 }
 
 TEST(Check, ProvesTwoStages) {

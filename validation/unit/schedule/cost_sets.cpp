@@ -5,10 +5,8 @@ namespace {
 
 using Costs = std::vector<StageCost>;
 
-PipelineShape row(int pipe, int micro_batches) { return grid_shape(pipe, 1, 1, micro_batches); }
-PipelineShape chunks(int pipe, int count, int micro_batches) {
-    return grid_shape(pipe, 1, count, micro_batches);
-}
+PipelineShape row(int pipe, int microbatches) { return grid_shape(pipe, 1, 1, microbatches); }
+PipelineShape chunks(int pipe, int count, int microbatches) { return grid_shape(pipe, 1, count, microbatches); }
 
 PipelineShape with_bound(PipelineShape shape, int most_activations) {
     shape.most_activations.assign(static_cast<std::size_t>(shape.teams), most_activations);

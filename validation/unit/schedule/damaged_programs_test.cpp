@@ -25,7 +25,7 @@ constexpr std::size_t cases_of_a_family = 2500;
 // What a failure prints.
 std::string drawn(const PipelineShape& shape, const std::vector<Program>& programs) {
     std::string text =
-        cat(shape.slots, " slots, ", shape.steps, " steps of ", shape.micro_batches, " micro-batches");
+        cat(shape.slots, " slots, ", shape.steps, " steps of ", shape.microbatches, " micro-batches");
     for (const int most : shape.most_activations) text += cat(", at most ", most, " kept");
     text += shape.updates_alone ? ", each stage updated alone" : ", stages updated together";
     text += cat(shape.validates ? ", validated" : "", shape.ties_ends ? ", ends tied\n" : "\n");
@@ -34,7 +34,7 @@ std::string drawn(const PipelineShape& shape, const std::vector<Program>& progra
         for (const int team : shape.executor[stage]) text += " " + std::to_string(team);
         text += "\n";
     }
-    for (const Program& program : programs) text += text_of(program) + "\n";
+    for (const Program& program : programs) text += to_string(program) + "\n";
     return text;
 }
 
@@ -94,7 +94,7 @@ void expect_to_name_an_instruction(const Fault& fault, const std::vector<Program
     ASSERT_LE(fault.position, program.size());
     const std::set<std::string> words = words_of(fault.what);
     if (fault.position < program.size()) {
-        EXPECT_TRUE(words.contains(text_of(program[fault.position]))) << fault.what;
+        EXPECT_TRUE(words.contains(to_string(program[fault.position]))) << fault.what;
     } else {
         EXPECT_TRUE(std::any_of(words.begin(), words.end(), is_instruction)) << fault.what;
     }

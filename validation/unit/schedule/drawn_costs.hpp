@@ -11,7 +11,7 @@ namespace trireme::schedule {
 
 // So many that no message ever waits for one.
 inline PipelineShape with_slots_enough(PipelineShape shape) {
-    shape.slots = shape.micro_batches * shape.stages();
+    shape.slots = shape.microbatches * shape.stages();
     return shape;
 }
 

@@ -61,7 +61,7 @@ TEST(EqualRows, AreFoundInEveryScheduleOfAGrid) {
         ASSERT_TRUE(first) << kind.name;
         EXPECT_EQ(first->rows, rows);
         EXPECT_EQ(first->shape.teams, shape.teams / rows);
-        EXPECT_EQ(first->shape.micro_batches, 4);
+        EXPECT_EQ(first->shape.microbatches, 4);
         EXPECT_EQ(first->programs_of_all(), programs) << kind.name;
     }
 }
@@ -95,7 +95,7 @@ TEST(EqualRows, AreLoweredProvedAndTimedAsIfEachRowWereLookedAt) {
             if (!obstacle_to_lowering(compute, with_slots).empty()) continue;
             const Phases phases = lower_phases(compute, with_slots);
             PipelineShape many = with_slots;
-            many.steps = enough_steps(phases, shape.micro_batches) + 1;
+            many.steps = enough_steps(phases, shape.microbatches) + 1;
             const PipelineShape unlike = with_unlike_rows(many);
             const std::vector<Program> programs = unrolled(phases, with_slots, many.steps);
             ASSERT_TRUE(first_of_equal_rows(programs, many)) << kind.name;

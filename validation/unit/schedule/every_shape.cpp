@@ -20,15 +20,15 @@ bool count_up(std::vector<int>& replicas) {
 }  // namespace
 
 std::string GridNumbers::text() const {
-    return cat("pipe ", pipe, ", chunks ", chunks, ", micro-batches ", micro_batches);
+    return cat("pipe ", pipe, ", chunks ", chunks, ", micro-batches ", microbatches);
 }
 
 std::vector<GridNumbers> every_grid(int least_chunks, int most_chunks) {
     std::vector<GridNumbers> all;
     for (int pipe = 1; pipe <= 8; ++pipe) {
         for (int chunks = least_chunks; chunks <= most_chunks; ++chunks) {
-            for (int micro_batches = 1; micro_batches <= 24; ++micro_batches) {
-                all.push_back({pipe, chunks, micro_batches});
+            for (int microbatches = 1; microbatches <= 24; ++microbatches) {
+                all.push_back({pipe, chunks, microbatches});
             }
         }
     }
@@ -47,14 +47,14 @@ std::vector<PipelineShape> every_uneven_shape(bool is_training) {
 }
 
 std::string text_of_uneven(const PipelineShape& shape) {
-    std::string text = cat(shape.micro_batches, " micro-batches, replicas");
+    std::string text = cat(shape.microbatches, " micro-batches, replicas");
     for (const std::vector<int>& holders : shape.holders) text += cat(' ', holders.size());
     return text;
 }
 
 std::vector<std::string> texts_of(const Schedule& kind, const PipelineShape& shape) {
     std::vector<std::string> texts;
-    for (const Program& program : generate(kind, shape)) texts.push_back(text_of(program));
+    for (const Program& program : generate(kind, shape)) texts.push_back(to_string(program));
     return texts;
 }
 
@@ -64,7 +64,7 @@ std::string fault_of(const Schedule& kind, const PipelineShape& shape) {
     if (std::string obstacle = obstacle_to_lowering(compute, of_one_step); !obstacle.empty()) return obstacle;
     const Phases phases = lower_phases(compute, of_one_step);
     PipelineShape many = of_one_step;
-    many.steps = enough_steps(phases, shape.micro_batches);
+    many.steps = enough_steps(phases, shape.microbatches);
     const Verdict verdict = check(unrolled(phases, of_one_step, many.steps), many);
     return verdict.is_proved() ? "" : verdict.fault->what;
 }
@@ -72,7 +72,7 @@ std::string fault_of(const Schedule& kind, const PipelineShape& shape) {
 int fewest_slots(const Schedule& kind, PipelineShape shape) {
     const std::vector<Program> compute = generate(kind, shape);
     Verdict verdict;
-    for (shape.slots = 1; shape.slots <= shape.micro_batches * shape.stages(); ++shape.slots) {
+    for (shape.slots = 1; shape.slots <= shape.microbatches * shape.stages(); ++shape.slots) {
         verdict = check(lower(compute, shape), shape);
         if (verdict.is_proved()) return shape.slots;
     }

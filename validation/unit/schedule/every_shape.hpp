@@ -13,7 +13,7 @@ namespace trireme::schedule {
 struct GridNumbers {
     int pipe = 1;
     int chunks = 1;
-    int micro_batches = 1;
+    int microbatches = 1;
 
     std::string text() const;
 };

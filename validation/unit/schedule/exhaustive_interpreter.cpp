@@ -29,32 +29,32 @@ public:
         if (at == programs_[team].size()) return false;
         const Instruction& instruction = programs_[team][at];
         const int who = static_cast<int>(team);
-        const auto [op, stage, micro_batch, age] = instruction;
+        const auto [op, stage, microbatch, age] = instruction;
         switch (op) {
             case Op::forward:
                 return has_input(instruction, who, counters) && has_free_slot(team, at, counters);
             case Op::backward:
             case Op::backward_input:
-                return has_run(counters, who, {Op::forward, stage, micro_batch}) &&
+                return has_run(counters, who, {Op::forward, stage, microbatch}) &&
                        has_input(instruction, who, counters) && has_free_slot(team, at, counters) &&
-                       (op == Op::backward_input || is_read(counters, who, stage, micro_batch));
+                       (op == Op::backward_input || is_read(counters, who, stage, microbatch));
             case Op::backward_weight:
-                return has_run(counters, who, {Op::backward_input, stage, micro_batch}) &&
-                       is_read(counters, who, stage, micro_batch);
+                return has_run(counters, who, {Op::backward_input, stage, microbatch}) &&
+                       is_read(counters, who, stage, microbatch);
             case Op::send_forward:
             case Op::send_backward:
-                return has_result(counters, who, stage, micro_batch, op == Op::send_forward);
+                return has_result(counters, who, stage, microbatch, op == Op::send_forward);
             case Op::receive_forward:
             case Op::receive_backward:
                 return has_free_slot(team, at, counters);
             case Op::reduce:
-                return has_all_gradients(counters, who, stage, micro_batch);
+                return has_all_gradients(counters, who, stage, microbatch);
             case Op::step:
-                return has_run(counters, who, {Op::reduce, stage, micro_batch}) &&
-                       are_summed(counters, stage, micro_batch);
+                return has_run(counters, who, {Op::reduce, stage, microbatch}) &&
+                       are_summed(counters, stage, microbatch);
             case Op::validate:
-                return has_run(counters, who, {Op::step, stage, micro_batch}) &&
-                       is_norm_known(counters, micro_batch);
+                return has_run(counters, who, {Op::step, stage, microbatch}) &&
+                       is_norm_known(counters, microbatch);
         }
         return false;
     }
@@ -65,26 +65,26 @@ private:
                positions_.has(team, instruction);
     }
 
-    bool has_result(const ProgramCounters& counters, int team, int stage, int micro_batch, bool forward) const {
-        if (forward) return has_run(counters, team, {Op::forward, stage, micro_batch});
-        return has_run(counters, team, {Op::backward, stage, micro_batch}) ||
-               has_run(counters, team, {Op::backward_input, stage, micro_batch});
+    bool has_result(const ProgramCounters& counters, int team, int stage, int microbatch, bool forward) const {
+        if (forward) return has_run(counters, team, {Op::forward, stage, microbatch});
+        return has_run(counters, team, {Op::backward, stage, microbatch}) ||
+               has_run(counters, team, {Op::backward_input, stage, microbatch});
     }
 
     // What a stage keeps, by the next stage where the same team has it: to the end of that one's backward.
-    bool is_read(const ProgramCounters& counters, int team, int stage, int micro_batch) const {
-        if (!has_stage(shape_, stage + 1) || shape_.executor_of(stage + 1, micro_batch) != team) return true;
-        return has_run(counters, team, {Op::backward, stage + 1, micro_batch}) ||
-               has_run(counters, team, {Op::backward_weight, stage + 1, micro_batch});
+    bool is_read(const ProgramCounters& counters, int team, int stage, int microbatch) const {
+        if (!has_stage(shape_, stage + 1) || shape_.executor_of(stage + 1, microbatch) != team) return true;
+        return has_run(counters, team, {Op::backward, stage + 1, microbatch}) ||
+               has_run(counters, team, {Op::backward_weight, stage + 1, microbatch});
     }
 
     // Of the result of a stage: sent to the neighbouring stage, and the receive posted there.
-    bool is_complete(const ProgramCounters& counters, int stage, int micro_batch, bool forward) const {
+    bool is_complete(const ProgramCounters& counters, int stage, int microbatch, bool forward) const {
         const int reader = stage + (forward ? 1 : -1);
         const Op send = forward ? Op::send_forward : Op::send_backward;
         const Op receive = forward ? Op::receive_forward : Op::receive_backward;
-        return has_run(counters, shape_.executor_of(stage, micro_batch), {send, stage, micro_batch}) &&
-               has_run(counters, shape_.executor_of(reader, micro_batch), {receive, reader, micro_batch});
+        return has_run(counters, shape_.executor_of(stage, microbatch), {send, stage, microbatch}) &&
+               has_run(counters, shape_.executor_of(reader, microbatch), {receive, reader, microbatch});
     }
 
     // Of a forward: the activations from below; of a backward: the gradients from above.
@@ -92,10 +92,10 @@ private:
         const bool forward = goes_forward(instruction.op);
         const int maker_stage = instruction.stage - (forward ? 1 : -1);
         if (!has_stage(shape_, maker_stage)) return true;
-        if (shape_.executor_of(maker_stage, instruction.micro_batch) == team) {
-            return has_result(counters, team, maker_stage, instruction.micro_batch, forward);
+        if (shape_.executor_of(maker_stage, instruction.microbatch) == team) {
+            return has_result(counters, team, maker_stage, instruction.microbatch, forward);
         }
-        return is_complete(counters, maker_stage, instruction.micro_batch, forward);
+        return is_complete(counters, maker_stage, instruction.microbatch, forward);
     }
 
     // Whether a result is carried by a message, and so lies in a slot from when it is made.
@@ -103,7 +103,7 @@ private:
         const bool makes_result = is_compute(instruction.op) && instruction.op != Op::backward_weight;
         const int reader = other_stage(instruction);
         return makes_result && has_stage(shape_, reader) &&
-               shape_.executor_of(reader, instruction.micro_batch) != team;
+               shape_.executor_of(reader, instruction.microbatch) != team;
     }
 
     // The rivals of an instruction that takes a slot are those before it that took one at the same end.
@@ -120,9 +120,9 @@ private:
     }
 
     bool has_given_back(const Instruction& taker, int team, const ProgramCounters& counters) const {
-        const auto [op, stage, micro_batch, age] = taker;
-        if (is_receive(op)) return has_result(counters, team, stage, micro_batch, op == Op::receive_forward);
-        return is_complete(counters, stage, micro_batch, op == Op::forward);
+        const auto [op, stage, microbatch, age] = taker;
+        if (is_receive(op)) return has_result(counters, team, stage, microbatch, op == Op::receive_forward);
+        return is_complete(counters, stage, microbatch, op == Op::forward);
     }
 
     bool has_free_slot(std::size_t team, std::size_t at, const ProgramCounters& counters) const {
@@ -133,11 +133,11 @@ private:
     }
 
     bool has_all_gradients(const ProgramCounters& counters, int team, int stage, int step) const {
-        const int first = step * shape_.micro_batches;
-        for (int micro_batch = first; micro_batch < first + shape_.micro_batches; ++micro_batch) {
-            if (shape_.executor_of(stage, micro_batch) != team) continue;
-            if (!has_run(counters, team, {Op::backward, stage, micro_batch}) &&
-                !has_run(counters, team, {Op::backward_weight, stage, micro_batch})) {
+        const int first = step * shape_.microbatches;
+        for (int microbatch = first; microbatch < first + shape_.microbatches; ++microbatch) {
+            if (shape_.executor_of(stage, microbatch) != team) continue;
+            if (!has_run(counters, team, {Op::backward, stage, microbatch}) &&
+                !has_run(counters, team, {Op::backward_weight, stage, microbatch})) {
                 return false;
             }
         }
@@ -244,7 +244,7 @@ std::string objection_to_ends(const std::vector<Program>& programs, const std::v
         for (std::size_t team = 0; team < programs.size(); ++team) {
             if (counters[team] == programs[team].size()) continue;
             stuck += "team " + std::to_string(team) + " is stuck at " +
-                     text_of(programs[team][counters[team]]) + "; ";
+                     to_string(programs[team][counters[team]]) + "; ";
         }
         if (!stuck.empty()) return stuck;
     }

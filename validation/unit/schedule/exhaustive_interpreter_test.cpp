@@ -12,7 +12,7 @@ namespace {
 
 // One stage for each team, executed in `slots` buffers a channel.
 Exploration explore_row(const std::vector<std::string>& texts, int slots, bool is_training) {
-    PipelineShape shape{.teams = static_cast<int>(texts.size()), .micro_batches = 2};
+    PipelineShape shape{.teams = static_cast<int>(texts.size()), .microbatches = 2};
     shape.slots = slots;
     shape.is_training = is_training;
     shape.holders.clear();
@@ -25,7 +25,7 @@ Exploration explore_row(const std::vector<std::string>& texts, int slots, bool i
 }
 
 TEST(ExhaustiveInterpreter, CountsTheStatesOfIndependentTeams) {
-    PipelineShape shape{.teams = 2, .micro_batches = 4, .holders = {{0, 1}}, .executor = {{0, 0, 1, 1}}};
+    PipelineShape shape{.teams = 2, .microbatches = 4, .holders = {{0, 1}}, .executor = {{0, 0, 1, 1}}};
     shape.is_training = false;
 
     const Exploration exploration = explore(programs_of({"0F0 0F1", "0F2 0F3"}), shape);
@@ -121,7 +121,7 @@ TEST(ExhaustiveInterpreter, HasNoAgesButOfPasses) {
     const PipelineShape shape = grid_shape(1, 1, 1, 1);
 
     EXPECT_EQ(explore({{{Op::forward, 0, 0, -1}}}, shape).objection, "0F0@-1 of team 0: no such age");
-    EXPECT_EQ(explore({{{Op::step, 0, no_micro_batch, 1}}}, shape).objection, "STEP0 of team 0: no such age");
+    EXPECT_EQ(explore({{{Op::step, 0, no_microbatch, 1}}}, shape).objection, "STEP0 of team 0: no such age");
 }
 
 TEST(ExhaustiveInterpreter, UpdatesStagesTogetherOrAlone) {

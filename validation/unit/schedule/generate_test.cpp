@@ -30,14 +30,14 @@ Prediction prediction_of(const Schedule& kind, PipelineShape shape, const StageC
 }
 
 // The fewest micro-batches, at least one for each team of the row, that leave none over, or as many again.
-int group_size(int pipe, int micro_batches) {
-    for (int size = pipe; size < micro_batches; ++size) {
-        if (micro_batches % size == 0 || micro_batches % size >= pipe) return size;
+int group_size(int pipe, int microbatches) {
+    for (int size = pipe; size < microbatches; ++size) {
+        if (microbatches % size == 0 || microbatches % size >= pipe) return size;
     }
-    return micro_batches;
+    return microbatches;
 }
 
-TEST(InterLayer, LetsOneMicroBatchPassAfterTheOther) {
+TEST(InterLayer, LetsOneMicrobatchPassAfterTheOther) {
     const std::vector<std::string> programs = texts_of(schedule_named("inter-layer"), grid_shape(2, 1, 1, 2));
 
     EXPECT_EQ(programs[0], "0F0 0B0 0F1 0B1");
@@ -73,7 +73,7 @@ TEST(LoopedBfs, MatchesTheDrawing) {
     EXPECT_EQ(programs[1], "1F0 1F1 3F0 3F1 3B1 3B0 1B1 1B0");
 }
 
-TEST(Generate, EachRowOfAGridHasMicroBatchesOfItsOwn) {
+TEST(Generate, EachRowOfAGridHasMicrobatchesOfItsOwn) {
     const std::vector<std::string> straight = texts_of(schedule_named("1f1b"), grid_shape(2, 2, 1, 2));
     const std::vector<std::string> looped = texts_of(schedule_named("looped-bfs"), grid_shape(2, 2, 2, 1));
 
@@ -89,13 +89,13 @@ TEST(Generate, EachRowOfAGridHasMicroBatchesOfItsOwn) {
 
 TEST(OneForwardOneBackward, WarmsUpByTheTeamsBehindIt) {
     for (const GridNumbers& n : every_grid(1, 1)) {
-        const auto programs = generate(schedule_named("1f1b"), grid_shape(n.pipe, 1, 1, n.micro_batches));
+        const auto programs = generate(schedule_named("1f1b"), grid_shape(n.pipe, 1, 1, n.microbatches));
 
         for (int team = 0; team < n.pipe; ++team) {
             const Program& program = programs[static_cast<std::size_t>(team)];
             const auto first_backward = std::find_if(program.begin(), program.end(),
                                                      [](const Instruction& i) { return i.op == Op::backward; });
-            EXPECT_EQ(first_backward - program.begin(), std::min(n.pipe - team, n.micro_batches)) << n.text();
+            EXPECT_EQ(first_backward - program.begin(), std::min(n.pipe - team, n.microbatches)) << n.text();
         }
     }
 }
@@ -113,7 +113,7 @@ TEST(OneForwardOneBackward, WarmsUpLongerWhereFewerReplicasFeedMore) {
     EXPECT_EQ(widening[3], "1F2 1B2 1F5 1B5");
 }
 
-TEST(OneForwardOneBackward, FollowsWhoeverExecutesTheMicroBatches) {
+TEST(OneForwardOneBackward, FollowsWhoeverExecutesTheMicrobatches) {
     PipelineShape shape = uneven_shape({2, 1}, 4);
     shape.executor[0] = {0, 0, 0, 1};  // shares 3 : 1
 
@@ -126,7 +126,7 @@ TEST(OneForwardOneBackward, FollowsWhoeverExecutesTheMicroBatches) {
 
 TEST(Interleaved, WithOneChunkIsOneForwardOneBackward) {
     for (const GridNumbers& n : every_grid(1, 1)) {
-        const PipelineShape shape = grid_shape(n.pipe, 2, 1, n.micro_batches);
+        const PipelineShape shape = grid_shape(n.pipe, 2, 1, n.microbatches);
 
         EXPECT_EQ(generate(schedule_named("interleaved"), shape), generate(schedule_named("1f1b"), shape))
             << n.text();
@@ -135,7 +135,7 @@ TEST(Interleaved, WithOneChunkIsOneForwardOneBackward) {
 
 TEST(Generate, StraightSchedulesAreProvedWithOneSlotOnEveryGrid) {
     for (const GridNumbers& n : every_grid(1, 1)) {
-        const PipelineShape shape = grid_shape(n.pipe, 2, 1, n.micro_batches);
+        const PipelineShape shape = grid_shape(n.pipe, 2, 1, n.microbatches);
         for (const Schedule& kind : {schedule_named("inter-layer"), schedule_named("gpipe"),
                                      schedule_named("1f1b"), schedule_named("looped-bfs")}) {
             EXPECT_EQ(fault_of(kind, shape), "") << kind.name << ", " << n.text();
@@ -156,26 +156,26 @@ TEST(Generate, StraightSchedulesAreProvedWithOneSlotForUnequalReplicas) {
 TEST(Interleaved, IsProvedWithThreeSlotsAndWithOneWhereGroupsAreOfThePipe) {
     for (const GridNumbers& n : every_grid(2, 3)) {
         const int slots =
-            fewest_slots(schedule_named("interleaved"), grid_shape(n.pipe, 1, n.chunks, n.micro_batches));
+            fewest_slots(schedule_named("interleaved"), grid_shape(n.pipe, 1, n.chunks, n.microbatches));
 
-        const bool is_even = n.micro_batches <= n.pipe || group_size(n.pipe, n.micro_batches) == n.pipe;
+        const bool is_even = n.microbatches <= n.pipe || group_size(n.pipe, n.microbatches) == n.pipe;
         EXPECT_LE(slots, is_even ? 1 : 3) << n.text();
     }
 }
 
 // The first team has all its forwards of a chunk to do before it reads what the last one sends.
-TEST(LoopedBfs, AsksForOneSlotMoreForEachTwoMicroBatchesOfATeam) {
+TEST(LoopedBfs, AsksForOneSlotMoreForEachTwoMicrobatchesOfATeam) {
     for (const GridNumbers& n : every_grid(2, 3)) {
         const int slots =
-            fewest_slots(schedule_named("looped-bfs"), grid_shape(n.pipe, 1, n.chunks, n.micro_batches));
+            fewest_slots(schedule_named("looped-bfs"), grid_shape(n.pipe, 1, n.chunks, n.microbatches));
 
-        EXPECT_EQ(slots, n.pipe == 1 ? 1 : n.micro_batches / (2 * n.pipe) + 1) << n.text();
+        EXPECT_EQ(slots, n.pipe == 1 ? 1 : n.microbatches / (2 * n.pipe) + 1) << n.text();
     }
 }
 
 TEST(Generate, ForwardsAloneAreProvedWithOneSlotForEverySchedule) {
     for (const GridNumbers& n : every_grid(1, 3)) {
-        const PipelineShape shape = grid_shape(n.pipe, 2, n.chunks, n.micro_batches, false);
+        const PipelineShape shape = grid_shape(n.pipe, 2, n.chunks, n.microbatches, false);
         EXPECT_EQ(fault_of(schedule_named("interleaved"), shape), "") << n.text();
     }
     for (const PipelineShape& shape : every_uneven_shape(false)) {
@@ -200,8 +200,8 @@ TEST(Generate, ForwardsAloneGoRoundInGroups) {
 TEST(Generate, IdleTimeIsTheClosedForm) {
     const StageCost cost{.forward = 3, .backward_input = 2, .backward_weight = 3};
     for (const GridNumbers& n : every_grid(1, 3)) {
-        const PipelineShape shape = grid_shape(n.pipe, 1, n.chunks, n.micro_batches);
-        const int behind_start = (n.chunks - 1) * std::max(0, n.pipe - n.micro_batches);
+        const PipelineShape shape = grid_shape(n.pipe, 1, n.chunks, n.microbatches);
+        const int behind_start = (n.chunks - 1) * std::max(0, n.pipe - n.microbatches);
         const double idle = 8.0 * (n.pipe - 1 + behind_start);
 
         EXPECT_EQ(prediction_of(schedule_named("interleaved"), shape, cost).idle(0), idle) << n.text();
@@ -209,21 +209,21 @@ TEST(Generate, IdleTimeIsTheClosedForm) {
         if (n.chunks > 1) continue;
         EXPECT_EQ(prediction_of(schedule_named("gpipe"), shape, cost).idle(0), idle) << n.text();
         EXPECT_EQ(prediction_of(schedule_named("1f1b"), shape, cost).idle(0), idle) << n.text();
-        const double others = 8.0 * n.micro_batches * (n.pipe - 1);
+        const double others = 8.0 * n.microbatches * (n.pipe - 1);
         EXPECT_EQ(prediction_of(schedule_named("inter-layer"), shape, cost).idle(0), others) << n.text();
     }
 }
 
 TEST(Generate, ActivationsKeptAreTheClosedForm) {
     for (const GridNumbers& n : every_grid(1, 3)) {
-        PipelineShape shape = grid_shape(n.pipe, 1, n.chunks, n.micro_batches);
+        PipelineShape shape = grid_shape(n.pipe, 1, n.chunks, n.microbatches);
         shape.slots = more_slots_than_needed;
         const auto peak_of = [&](const Schedule& kind, int team) {
             const Verdict verdict = check(lower(generate(kind, shape), shape), shape);
             return verdict.proof.peak_activations[static_cast<std::size_t>(team)];
         };
-        const int all = n.micro_batches * n.chunks;
-        const int group = group_size(n.pipe, n.micro_batches);
+        const int all = n.microbatches * n.chunks;
+        const int group = group_size(n.pipe, n.microbatches);
         for (const int team : {0, n.pipe - 1}) {
             const int behind = n.pipe - 1 - team;
             const int ahead = n.chunks == 1 ? behind : 2 * behind + (n.chunks - 1) * group;
@@ -259,7 +259,7 @@ TEST(Generate, SchedulesForGridsAreRefusedForUnequalReplicas) {
 
 TEST(Generate, TeamsWithSeveralStagesOutsideAGridAreRefused) {
     const PipelineShape shape{
-        .teams = 2, .micro_batches = 1, .holders = {{0}, {1}, {1}}, .executor = {{0}, {1}, {1}}};
+        .teams = 2, .microbatches = 1, .holders = {{0}, {1}, {1}}, .executor = {{0}, {1}, {1}}};
 
     EXPECT_TRUE(
         says(refusal_of(schedule_named("gpipe"), shape), "this layout of 3 stages puts several on one"));
@@ -269,7 +269,7 @@ TEST(Generate, TeamsWithSeveralStagesOutsideAGridAreRefused) {
 
 TEST(Generate, NothingToDoIsRefused) {
     PipelineShape empty = grid_shape(2, 1, 1, 1);
-    empty.micro_batches = 0;
+    empty.microbatches = 0;
     empty.executor = {{}, {}};
 
     EXPECT_TRUE(says(refusal_of(schedule_named("gpipe"), empty), "2 stages and 0 micro-batches"));

@@ -28,21 +28,21 @@ const Program one_of_each = {{Op::forward, 2, 0},
                              {Op::validate, 3}};
 
 TEST(Instruction, HasTheLettersOfTheContract) {
-    EXPECT_EQ(text_of(one_of_each),
+    EXPECT_EQ(to_string(one_of_each),
               "2F0 12B34 0I5 0W5 2SEND_F0 3RECV_F0 2SEND_B10 1RECV_B10 REDUCE2 STEP11 "
               "VALIDATE3");
 }
 
 TEST(Instruction, ComesBackFromItsText) {
     for (const Instruction& instruction : one_of_each) {
-        EXPECT_EQ(parse_instruction(text_of(instruction), "here"), instruction) << text_of(instruction);
+        EXPECT_EQ(parse_instruction(to_string(instruction), "here"), instruction) << to_string(instruction);
     }
 }
 
-TEST(Instruction, CollectivesAloneHaveNoMicroBatch) {
+TEST(Instruction, CollectivesAloneHaveNoMicrobatch) {
     for (const Instruction& instruction : one_of_each) {
-        EXPECT_EQ(has_micro_batch(instruction.op), instruction.micro_batch != no_micro_batch)
-            << text_of(instruction);
+        EXPECT_EQ(has_microbatch(instruction.op), instruction.microbatch != no_microbatch)
+            << to_string(instruction);
     }
 }
 
@@ -52,7 +52,7 @@ TEST(Instruction, FourOperationsCompute) {
         if (is_compute(instruction.op)) compute.push_back(instruction);
     }
 
-    EXPECT_EQ(text_of(compute), "2F0 12B34 0I5 0W5");
+    EXPECT_EQ(to_string(compute), "2F0 12B34 0I5 0W5");
 }
 
 TEST(Instruction, TextThatIsNoneIsRefusedWithItsPlace) {
@@ -69,8 +69,8 @@ TEST(Instruction, MisspeltWordIsRefusedWithTheNearest) {
 
 TEST(Instruction, MayUseOlderWeights) {
     EXPECT_EQ(parse_instruction("2B7@3", "the test"),
-              (Instruction{.op = Op::backward, .stage = 2, .micro_batch = 7, .age = 3}));
-    EXPECT_EQ(text_of(Instruction{.op = Op::backward_weight, .stage = 2, .micro_batch = 7, .age = 12}),
+              (Instruction{.op = Op::backward, .stage = 2, .microbatch = 7, .age = 3}));
+    EXPECT_EQ(to_string(Instruction{.op = Op::backward_weight, .stage = 2, .microbatch = 7, .age = 12}),
               "2W7@12");
 }
 

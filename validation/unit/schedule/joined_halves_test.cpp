@@ -14,7 +14,7 @@ std::vector<std::string> joined(const std::vector<Program>& programs, const Pipe
     ProgramClock clock(shape, holdings, costs);
     std::vector<std::string> texts;
     for (const Program& program : with_joined_halves(programs, clock, attempts)) {
-        texts.push_back(text_of(program));
+        texts.push_back(to_string(program));
     }
     return texts;
 }

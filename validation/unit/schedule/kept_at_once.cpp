@@ -16,7 +16,7 @@ void count_activations(const Program& program, const PipelineShape& shape, Proof
     std::vector<int> kept(static_cast<std::size_t>(shape.stages()), 0);
     std::vector<int> peak_of_stage = kept;
     int peak = 0;
-    for (const auto [op, stage, micro_batch, age] : program) {
+    for (const auto [op, stage, microbatch, age] : program) {
         const auto s = static_cast<std::size_t>(stage);
         if (op == Op::forward) ++kept[s];
         peak_of_stage[s] = std::max(peak_of_stage[s], kept[s]);

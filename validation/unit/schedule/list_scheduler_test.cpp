@@ -24,7 +24,7 @@ std::vector<Program> programs(const Case& of, const ListRule& rule) {
 
 Texts texts(const Case& of, const ListRule& rule) {
     Texts all;
-    for (const Program& program : programs(of, rule)) all.push_back(text_of(program));
+    for (const Program& program : programs(of, rule)) all.push_back(to_string(program));
     return all;
 }
 
@@ -36,8 +36,8 @@ const Case two_stages{grid_shape(2, 1, 1, 3), std::vector<StageCost>(2)};
 
 TEST(ListScheduler, WithBackwardsFirstAndFewActivationsIsOneForwardOneBackward) {
     for (int pipe = 1; pipe <= 5; ++pipe) {
-        for (int micro_batches = 1; micro_batches <= 8; ++micro_batches) {
-            const PipelineShape shape = grid_shape(pipe, 1, 1, micro_batches);
+        for (int microbatches = 1; microbatches <= 8; ++microbatches) {
+            const PipelineShape shape = grid_shape(pipe, 1, 1, microbatches);
             ListRule rule;
             for (int team = 0; team < pipe; ++team) rule.teams.push_back({.most_kept = pipe - team});
             const Case whole{shape, std::vector<StageCost>(shape.holders.size()), false};
@@ -106,7 +106,7 @@ TEST(ListScheduler, NeverGetsStuckForMemory) {
 
     const std::vector<Program> made = programs(chunks, for_all(2, {.most_kept = 1}));
 
-    EXPECT_EQ(text_of(made[0]), "0F0 2F0 2I0 2W0 0I0 0F1 0W0 2F1 2I1 2W1 0I1 0F2 0W1 2F2 2I2 2W2 0I2 0W2");
+    EXPECT_EQ(to_string(made[0]), "0F0 2F0 2I0 2W0 0I0 0F1 0W0 2F1 2I1 2W1 0I1 0F2 0W1 2F2 2I2 2W2 0I2 0W2");
 }
 
 TEST(ListScheduler, MakesForwardsAlone) {

@@ -64,7 +64,7 @@ TEST(Lower, KeepsTheOrderOfTheSendsOnAChannelWhateverIsReadFirst) {
 
     const std::vector<Program> programs = lower(compute, shape);
 
-    EXPECT_EQ(text_of(programs[1]), "1RECV_F0 1RECV_F1 1F1 1F0");
+    EXPECT_EQ(to_string(programs[1]), "1RECV_F0 1RECV_F1 1F1 1F0");
     EXPECT_TRUE(check(programs, shape).is_proved());
 }
 
@@ -80,12 +80,12 @@ TEST(Lower, SendsTheInputHalfAndReducesBehindTheWeightHalf) {
 
     const std::vector<Program> programs = lower(compute, shape);
 
-    EXPECT_EQ(text_of(programs[0]), "0RECV_B0 0F0 0SEND_F0 0I0 0W0 REDUCE0 STEP0");
-    EXPECT_EQ(text_of(programs[1]), "1RECV_F0 1F0 1I0 1SEND_B0 1W0 REDUCE1 STEP1");
+    EXPECT_EQ(to_string(programs[0]), "0RECV_B0 0F0 0SEND_F0 0I0 0W0 REDUCE0 STEP0");
+    EXPECT_EQ(to_string(programs[1]), "1RECV_F0 1F0 1I0 1SEND_B0 1W0 REDUCE1 STEP1");
     EXPECT_TRUE(check(programs, shape).is_proved());
 }
 
-TEST(Lower, TeamWithoutMicroBatchReducesAndSteps) {
+TEST(Lower, TeamWithoutMicrobatchReducesAndSteps) {
     const std::vector<std::string> programs = lowered(schedule_named("gpipe"), uneven_shape({3}, 2));
 
     EXPECT_EQ(programs[2], "REDUCE0 STEP0");
@@ -93,14 +93,14 @@ TEST(Lower, TeamWithoutMicroBatchReducesAndSteps) {
 
 TEST(Lower, TeamsReduceTheirStagesInOneOrderWhateverTheyEndWith) {
     const PipelineShape shape{
-        .teams = 2, .micro_batches = 3, .holders = {{0, 1}, {0, 1}}, .executor = {{0, 1, 0}, {0, 1, 1}}};
+        .teams = 2, .microbatches = 3, .holders = {{0, 1}, {0, 1}}, .executor = {{0, 1, 0}, {0, 1, 1}}};
     const std::vector<Program> compute =
         phases_from_csv("0F0,1F0,0F2,1B0,0B0,0B2\n0F1,1F1,1F2,1I2,1B1,0B1,1W2\n", "mine").body;
 
     const std::vector<Program> programs = lower(compute, shape);
 
-    EXPECT_EQ(text_of(programs[0]), "0RECV_B2 0F0 1F0 0F2 0SEND_F2 1B0 REDUCE1 0B0 0B2 REDUCE0 STEP0 STEP1");
-    EXPECT_EQ(text_of(programs[1]),
+    EXPECT_EQ(to_string(programs[0]), "0RECV_B2 0F0 1F0 0F2 0SEND_F2 1B0 REDUCE1 0B0 0B2 REDUCE0 STEP0 STEP1");
+    EXPECT_EQ(to_string(programs[1]),
               "1RECV_F2 0F1 1F1 1F2 1I2 1SEND_B2 1B1 0B1 1W2 REDUCE1 REDUCE0 STEP0 STEP1");
     EXPECT_TRUE(check(programs, shape).is_proved());
 }
@@ -121,7 +121,7 @@ TEST(Lower, ReducesBehindTheMessageThatTheLastBackwardSends) {
     const std::vector<Program> given =
         phases_from_csv("0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n", "mine").body;
 
-    EXPECT_EQ(text_of(lower(given, shape)[1]), "1RECV_F0 1F0 1B0 1SEND_B0 REDUCE1 STEP1");
+    EXPECT_EQ(to_string(lower(given, shape)[1]), "1RECV_F0 1F0 1B0 1SEND_B0 REDUCE1 STEP1");
 }
 
 TEST(Lower, ComputeInstructionsComeBackInTheirOrder) {
@@ -208,8 +208,8 @@ TEST(LowerPhases, TakesAllThatHasNoObstacle) {
 
         const Phases lowered = lower_phases(phases, with_steps(shape, 1));
 
-        if (!keeps_work_in_flight(phases, shape.micro_batches)) continue;
-        const int enough = enough_steps(lowered, shape.micro_batches);
+        if (!keeps_work_in_flight(phases, shape.microbatches)) continue;
+        const int enough = enough_steps(lowered, shape.microbatches);
         const Verdict verdict = check(unrolled(lowered, shape, enough), with_steps(shape, enough));
         EXPECT_TRUE(verdict.is_proved()) << damage << ": " << verdict.fault->what;
     }

@@ -23,8 +23,8 @@ const std::vector<StageCost> costs{{.reduce = 3}, {.backward_weight = 2}};
 TEST(OrderSearch, MovesWhatKeepsOthersWaiting) {
     const std::vector<Program> better = moved(waiting, grid_shape(2, 1, 1, 2), costs);
 
-    EXPECT_EQ(text_of(better[0]), "0F0 0F1 0B0 0B1");
-    const std::string text = text_of(better[1]);
+    EXPECT_EQ(to_string(better[0]), "0F0 0F1 0B0 0B1");
+    const std::string text = to_string(better[1]);
     EXPECT_LT(text.find("1I1"), text.find("1W0")) << text;
 }
 

@@ -32,10 +32,10 @@ PipelineShape of_steps(PipelineShape shape, int steps) {
 // The drawing of phases.hpp, with two stages.
 Phases drawn() { return phases_of({"0F0", ""}, {"0F1 0B0@1 REDUCE0 STEP0", "1F0 1B0 REDUCE1 STEP1"}); }
 
-TEST(Shifted, MovesMicroBatchesAndNothingElse) {
+TEST(Shifted, MovesMicrobatchesAndNothingElse) {
     const Program program = programs_of({"0F2 0RECV_B0 0B0@3 REDUCE0 STEP0"})[0];
 
-    EXPECT_EQ(text_of(shifted(program, 4)), "0F6 0RECV_B4 0B4@3 REDUCE0 STEP0");
+    EXPECT_EQ(to_string(shifted(program, 4)), "0F6 0RECV_B4 0B4@3 REDUCE0 STEP0");
     EXPECT_EQ(shifted(shifted(program, 4), -4), program);
 }
 
@@ -56,7 +56,7 @@ TEST(Unrolled, LeavesOutWhatIsOfLaterSteps) {
     EXPECT_EQ(texts_of(unrolled(drawn(), shape, 3)),
               (Texts{"0F0 0F1 0B0@1 REDUCE0 STEP0 0F2 0B1@1 REDUCE0 STEP0 0B2@1 REDUCE0 STEP0",
                      "1F0 1B0 REDUCE1 STEP1 1F1 1B1 REDUCE1 STEP1 1F2 1B2 REDUCE1 STEP1"}));
-    EXPECT_EQ(text_of(unrolled_of(0, drawn(), shape, 2)), "0F0 0F1 0B0@1 REDUCE0 STEP0 0B1@1 REDUCE0 STEP0");
+    EXPECT_EQ(to_string(unrolled_of(0, drawn(), shape, 2)), "0F0 0F1 0B0@1 REDUCE0 STEP0 0B1@1 REDUCE0 STEP0");
 }
 
 TEST(Unrolled, LeavesOutAsManyReducesAsThePrologueRanAhead) {
@@ -89,7 +89,7 @@ TEST(Unrolled, OfSynchronousSchedulesIsOneBodyBehindTheOther) {
         const Program again = shifted(phases.body[team], 2);
         Program both = phases.body[team];
         both.insert(both.end(), again.begin(), again.end());
-        EXPECT_EQ(text_of(programs[team]), text_of(both));
+        EXPECT_EQ(to_string(programs[team]), to_string(both));
     }
 }
 
@@ -185,7 +185,7 @@ void expect_no_news(const Trial& trial) {
     const auto verdict_on = [&](int steps) {
         return check(unrolled(trial.phases, trial.shape, steps), of_steps(trial.shape, steps));
     };
-    const int enough = enough_steps(trial.phases, trial.shape.micro_batches);
+    const int enough = enough_steps(trial.phases, trial.shape.microbatches);
     const Verdict verdict = verdict_on(enough);
     for (const int more : {1, 2, 5}) {
         const Verdict later = verdict_on(enough + more);
@@ -203,17 +203,16 @@ std::vector<Trial> trials() {
     for (const Schedule& each : schedules()) {
         const std::string schedule = each.name;
         for (const int pipe : {1, 2, 3, 4}) {
-            for (const int micro_batches : {1, 2, 3}) {
+            for (const int microbatches : {1, 2, 3}) {
                 for (const int slots : {1, 2, 5}) {
                     const Schedule kind = schedule_named(schedule);
-                    PipelineShape shape = kind == schedule_named("zb-v")
-                                              ? v_shape(pipe, 1, micro_batches)
-                                              : grid_shape(pipe, 1, 1, micro_batches);
-                    if (kind == schedule_named("pipedream-2bw") && micro_batches < pipe - 1) continue;
+                    PipelineShape shape = kind == schedule_named("zb-v") ? v_shape(pipe, 1, microbatches)
+                                                                         : grid_shape(pipe, 1, 1, microbatches);
+                    if (kind == schedule_named("pipedream-2bw") && microbatches < pipe - 1) continue;
                     shape.slots = slots;
                     shape = with_updates_of(kind, shape);
                     all.push_back(
-                        {cat(schedule, " pipe ", pipe, " micro-batches ", micro_batches, " slots ", slots),
+                        {cat(schedule, " pipe ", pipe, " micro-batches ", microbatches, " slots ", slots),
                          shape, lower_phases(generate_phases(kind, shape), shape)});
                 }
             }
@@ -239,10 +238,10 @@ TEST(EnoughSteps, OfDamagedPhasesTellAllThatMoreWouldTell) {
         trial.name += ": " + damage_once(part, of_steps(trial.shape, 3), draw);
         for (std::size_t team = 0; team < part.size(); ++team) {
             trial.name +=
-                "\n" + text_of(trial.phases.prologue[team]) + " BODY " + text_of(trial.phases.body[team]);
+                "\n" + to_string(trial.phases.prologue[team]) + " BODY " + to_string(trial.phases.body[team]);
         }
         expect_no_news(trial);
-        const int enough = enough_steps(trial.phases, trial.shape.micro_batches);
+        const int enough = enough_steps(trial.phases, trial.shape.microbatches);
         proved += check(unrolled(trial.phases, trial.shape, enough), of_steps(trial.shape, enough)).is_proved()
                       ? 1
                       : 0;

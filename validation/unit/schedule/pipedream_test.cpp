@@ -54,7 +54,7 @@ TEST(PipeDream2bw, UpdatesWhenTheStepAfterTheNextBegins) {
               (Texts{"0F2 0B1@1 REDUCE0 0F3 0B2 STEP0", "1F2 1B2 1F3 1B3 REDUCE1 STEP1"}));
 }
 
-TEST(PipeDream, GivesEachRowOfAGridItsOwnMicroBatches) {
+TEST(PipeDream, GivesEachRowOfAGridItsOwnMicrobatches) {
     const Phases phases = generate_phases(schedule_named("pipedream"), grid_shape(2, 2, 1, 1));
 
     EXPECT_EQ(texts_of(phases.prologue), (Texts{"0F0", "", "0F1", ""}));
@@ -62,7 +62,7 @@ TEST(PipeDream, GivesEachRowOfAGridItsOwnMicroBatches) {
                                             "0F3 0B1@1 REDUCE0 STEP0", "1F1 1B1 REDUCE1 STEP1"}));
 }
 
-TEST(PipeDream2bw, RefusesFewerMicroBatchesThanItsStagesNeed) {
+TEST(PipeDream2bw, RefusesFewerMicrobatchesThanItsStagesNeed) {
     EXPECT_EQ(
         validation::message_of<ConfigError>(
             [] { generate_phases(schedule_named("pipedream-2bw"), grid_shape(4, 1, 1, 2)); }),
@@ -82,7 +82,7 @@ TEST_P(Asynchronous, IsProvedForAnyNumberOfSteps) {
                 SCOPED_TRACE(cat("pipe ", pipe, " replicas ", replicas, " micro-batches ", each));
                 if (GetParam() == schedule_named("pipedream-2bw") && each < pipe - 1) continue;
                 const Phases phases = generate_phases(GetParam(), shape);
-                for (const int steps : {1, 2, enough_steps(phases, shape.micro_batches), 11}) {
+                for (const int steps : {1, 2, enough_steps(phases, shape.microbatches), 11}) {
                     const Verdict verdict = verdict_on(GetParam(), shape, steps);
                     ASSERT_TRUE(verdict.is_proved()) << steps << " steps: " << verdict.fault->what;
                 }

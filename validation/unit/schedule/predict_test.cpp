@@ -12,10 +12,10 @@ namespace {
 using validation::message_of;
 
 // "0F0 0-1, 0B0 4-6"
-std::string text_of(const std::vector<Span>& spans) {
+std::string to_string(const std::vector<Span>& spans) {
     std::string text;
     for (const Span& span : spans) {
-        text += cat(text.empty() ? "" : ", ", text_of(span.instruction), " ", span.begin, "-", span.end);
+        text += cat(text.empty() ? "" : ", ", to_string(span.instruction), " ", span.begin, "-", span.end);
     }
     return text;
 }
@@ -38,7 +38,7 @@ TEST(Predict, ExecutesOneInstructionOfATeamAfterTheOther) {
         predict(programs_of({"0F0 0F1 0B0 0I1 0W1 REDUCE0 STEP0"}), grid_shape(1, 1, 1, 2),
                 {{.forward = 1, .backward_input = 2, .backward_weight = 3, .step = 4}});
 
-    EXPECT_EQ(text_of(prediction.spans[0]), "0F0 0-1, 0F1 1-2, 0B0 2-7, 0I1 7-9, 0W1 9-12, STEP0 12-16");
+    EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 0F1 1-2, 0B0 2-7, 0I1 7-9, 0W1 9-12, STEP0 12-16");
     EXPECT_EQ(prediction.makespan, 16);
     EXPECT_EQ(prediction.busy, std::vector<double>{16});
     EXPECT_EQ(prediction.peak_activations, std::vector<int>{2});
@@ -49,8 +49,8 @@ TEST(Predict, LetsComputeWaitForItsMessage) {
     const Prediction prediction =
         predict(two_stage_programs(), grid_shape(2, 1, 1, 1), costs_of(2, {.send = 0.5}));
 
-    EXPECT_EQ(text_of(prediction.spans[0]), "0F0 0-1, 0B0 5-7, STEP0 7-7");
-    EXPECT_EQ(text_of(prediction.spans[1]), "1F0 1.5-2.5, 1B0 2.5-4.5, STEP1 7-7");
+    EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 0B0 5-7, STEP0 7-7");
+    EXPECT_EQ(to_string(prediction.spans[1]), "1F0 1.5-2.5, 1B0 2.5-4.5, STEP1 7-7");
     EXPECT_EQ(prediction.makespan, 7);
     EXPECT_EQ(prediction.idle(0), 4);
     EXPECT_EQ(prediction.idle(1), 4);
@@ -64,8 +64,8 @@ TEST(Predict, TakesEachStagesOwnCosts) {
 
     const Prediction prediction = predict(two_stage_programs(), grid_shape(2, 1, 1, 1), costs);
 
-    EXPECT_EQ(text_of(prediction.spans[0]), "0F0 0-2, 0B0 50-57, STEP0 57-57");
-    EXPECT_EQ(text_of(prediction.spans[1]), "1F0 12-17, 1B0 17-30, STEP1 57-57");
+    EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-2, 0B0 50-57, STEP0 57-57");
+    EXPECT_EQ(to_string(prediction.spans[1]), "1F0 12-17, 1B0 17-30, STEP1 57-57");
 }
 
 TEST(Predict, SendsTheGradientAheadOfTheWeightHalf) {
@@ -74,8 +74,8 @@ TEST(Predict, SendsTheGradientAheadOfTheWeightHalf) {
 
     const Prediction prediction = predict(programs, grid_shape(2, 1, 1, 1), costs_of(2, {}));
 
-    EXPECT_EQ(text_of(prediction.spans[0]), "0F0 0-1, 0B0 3-5, STEP0 5-5");
-    EXPECT_EQ(text_of(prediction.spans[1]), "1F0 1-2, 1I0 2-3, 1W0 3-4, STEP1 5-5");
+    EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 0B0 3-5, STEP0 5-5");
+    EXPECT_EQ(to_string(prediction.spans[1]), "1F0 1-2, 1I0 2-3, 1W0 3-4, STEP1 5-5");
 }
 
 TEST(Predict, StartsAMessageWhenItsReceiveIsPosted) {
@@ -84,8 +84,8 @@ TEST(Predict, StartsAMessageWhenItsReceiveIsPosted) {
     const Prediction prediction = predict(two_forwards(), grid_shape(2, 1, 1, 2, false), costs);
 
     // 0F1 waits for the buffer until the first message is complete; the second one, sent at 4, until 8.
-    EXPECT_EQ(text_of(prediction.spans[0]), "0F0 0-1, 0F1 3-4");
-    EXPECT_EQ(text_of(prediction.spans[1]), "1F0 3-8, 1F1 10-15");
+    EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 0F1 3-4");
+    EXPECT_EQ(to_string(prediction.spans[1]), "1F0 3-8, 1F1 10-15");
 }
 
 TEST(Predict, OverlapsMessagesWhereThereAreSlots) {
@@ -97,8 +97,8 @@ TEST(Predict, OverlapsMessagesWhereThereAreSlots) {
 
     const Prediction prediction = predict(programs, shape, costs);
 
-    EXPECT_EQ(text_of(prediction.spans[0]), "0F0 0-1, 0F1 1-2");
-    EXPECT_EQ(text_of(prediction.spans[1]), "1F0 3-8, 1F1 8-13");
+    EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 0F1 1-2");
+    EXPECT_EQ(to_string(prediction.spans[1]), "1F0 3-8, 1F1 8-13");
 }
 
 TEST(Predict, LetsNoMessageOvertakeAnotherOfItsChannel) {
@@ -112,8 +112,8 @@ TEST(Predict, LetsNoMessageOvertakeAnotherOfItsChannel) {
     const Prediction prediction = predict(programs, shape, costs);
 
     // 0SEND_F1 and 2SEND_F0 both leave at 14; alone the second one would be there at 15.
-    EXPECT_EQ(text_of(prediction.spans[0]), "0F0 0-1, 2F0 12-13, 0F1 13-14, 2F1 26-27");
-    EXPECT_EQ(text_of(prediction.spans[1]), "1F0 11-12, 3F0 24-25, 1F1 25-26, 3F1 28-29");
+    EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 2F0 12-13, 0F1 13-14, 2F1 26-27");
+    EXPECT_EQ(to_string(prediction.spans[1]), "1F0 11-12, 3F0 24-25, 1F1 25-26, 3F1 28-29");
 }
 
 TEST(Predict, StepsWhenTheGradientsOfAllStagesAreSummed) {
@@ -121,8 +121,8 @@ TEST(Predict, StepsWhenTheGradientsOfAllStagesAreSummed) {
         predict(two_stage_programs(), grid_shape(2, 1, 1, 1), costs_of(2, {.reduce = 3, .step = 2}));
 
     // Team 1 reduces at 4, team 0 at 6.
-    EXPECT_EQ(text_of(prediction.spans[0]), "0F0 0-1, 0B0 4-6, STEP0 9-11");
-    EXPECT_EQ(text_of(prediction.spans[1]), "1F0 1-2, 1B0 2-4, STEP1 9-11");
+    EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 0B0 4-6, STEP0 9-11");
+    EXPECT_EQ(to_string(prediction.spans[1]), "1F0 1-2, 1B0 2-4, STEP1 9-11");
     EXPECT_EQ(prediction.makespan, 11);
     EXPECT_EQ(prediction.busy, (std::vector<double>{5, 5}));
 }
@@ -132,7 +132,7 @@ TEST(Predict, SumsTheGradientsOfAStageWhileOthersCompute) {
         predict(two_stage_programs(), grid_shape(2, 1, 1, 1), {{.reduce = 3}, {.reduce = 7}});
 
     // Stage 0 from 6 to 9, stage 1 from 4 to 11.
-    EXPECT_EQ(text_of(prediction.spans[0]), "0F0 0-1, 0B0 4-6, STEP0 11-11");
+    EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 0B0 4-6, STEP0 11-11");
 }
 
 TEST(Predict, RefusesProgramsThatCannotRun) {

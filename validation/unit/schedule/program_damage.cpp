@@ -43,7 +43,7 @@ std::optional<Spot> any_spot_where(const IsWanted& is_wanted, const std::vector<
 
 std::string erase(std::vector<Program>& programs, const Spot& spot) {
     const auto [team, position] = spot;
-    const std::string name = text_of(programs[team][position]);
+    const std::string name = to_string(programs[team][position]);
     programs[team].erase(at(programs[team], position));
     return "erase " + name;
 }
@@ -53,7 +53,7 @@ std::string duplicate(std::vector<Program>& programs, const Spot& spot, Draw& dr
     const Instruction copy = programs[team][position];
     const std::size_t place = draw.one_in(2) ? position : draw.below(programs[team].size() + 1);
     programs[team].insert(at(programs[team], place), copy);
-    return "duplicate " + text_of(copy);
+    return "duplicate " + to_string(copy);
 }
 
 std::string retarget(std::vector<Program>& programs, const PipelineShape& shape, Draw& draw) {
@@ -61,13 +61,13 @@ std::string retarget(std::vector<Program>& programs, const PipelineShape& shape,
     Instruction& instruction = programs[team][position];
     const Instruction before = instruction;
     while (instruction == before) {
-        if (has_micro_batch(before.op) && draw.one_in(2)) {
-            instruction.micro_batch = draw.within(0, shape.all_micro_batches());
+        if (has_microbatch(before.op) && draw.one_in(2)) {
+            instruction.microbatch = draw.within(0, shape.all_microbatches());
         } else {
             instruction.stage = draw.within(0, shape.stages());
         }
     }
-    return "retarget " + text_of(before) + " to " + text_of(instruction);
+    return "retarget " + to_string(before) + " to " + to_string(instruction);
 }
 
 // Empty where a program has no second instruction.
@@ -77,17 +77,17 @@ std::string swap(std::vector<Program>& programs, Draw& draw) {
     const std::size_t other = draw.one_in(3) ? draw.below(program.size()) : (position + 1) % program.size();
     if (program[other] == program[position]) return "";
     std::swap(program[other], program[position]);
-    return "swap " + text_of(program[other]) + " and " + text_of(program[position]);
+    return "swap " + to_string(program[other]) + " and " + to_string(program[position]);
 }
 
-bool is_message(Op op) { return !is_compute(op) && has_micro_batch(op); }
+bool is_message(Op op) { return !is_compute(op) && has_microbatch(op); }
 
 // The team at the other end; -1 where nobody is there, as after a damage.
 int peer_of(const Instruction& message, const PipelineShape& shape) {
     const bool is_up = message.op == Op::send_forward || message.op == Op::receive_backward;
     const int stage = message.stage + (is_up ? 1 : -1);
-    const bool exists = stage >= 0 && stage < shape.stages() && message.micro_batch < shape.all_micro_batches();
-    return exists ? shape.executor_of(stage, message.micro_batch) : -1;
+    const bool exists = stage >= 0 && stage < shape.stages() && message.microbatch < shape.all_microbatches();
+    return exists ? shape.executor_of(stage, message.microbatch) : -1;
 }
 
 // The messages of the program that share the channel of one of them, and so may be exchanged with it.
@@ -113,7 +113,7 @@ std::string cross(std::vector<Program>& programs, const PipelineShape& shape, Dr
         if (companions.empty()) continue;
         const std::size_t companion = companions[draw.below(companions.size())];
         std::swap(program[position], program[companion]);
-        return "cross " + text_of(program[companion]) + " and " + text_of(program[position]);
+        return "cross " + to_string(program[companion]) + " and " + to_string(program[position]);
     }
     return "";
 }
@@ -133,7 +133,7 @@ std::string move(std::vector<Program>& programs, Draw& draw) {
     const std::size_t to = draw.one_in(8) ? draw.below(programs.size()) : team;
     programs[to].insert(at(programs[to], new_place(position, programs[to].size(), draw)), moved);
     if (programs == before) return "";
-    return "move " + text_of(moved) + " of team " + std::to_string(team) + " into team " + std::to_string(to);
+    return "move " + to_string(moved) + " of team " + std::to_string(team) + " into team " + std::to_string(to);
 }
 
 // Empty where nothing is computed.
@@ -144,7 +144,7 @@ std::string age(std::vector<Program>& programs, Draw& draw) {
     Instruction& pass = programs[spot->team][spot->position];
     const Instruction before = pass;
     while (pass == before) pass.age = draw.within(0, 3);
-    return "age " + text_of(before) + " to " + text_of(pass);
+    return "age " + to_string(before) + " to " + to_string(pass);
 }
 
 // What keeps the weights that passes of a STEP's stage use as they were, if the STEP moves to the other end.
@@ -164,7 +164,7 @@ std::string update_elsewhere(Program& program, std::size_t from, Draw& draw) {
     const auto step = at(program, from);
     const auto mark = at(program, forward->position);
     const std::string words =
-        "step " + text_of(*step) + (mark < step ? " before " : " behind ") + text_of(*mark);
+        "step " + to_string(*step) + (mark < step ? " before " : " behind ") + to_string(*mark);
     if (mark < step) {
         if (keeps_weights) put_ages_right(mark, step, step->stage, 1);
         std::rotate(mark, step, std::next(step));

@@ -30,7 +30,7 @@ inline std::vector<Program> programs_of(std::initializer_list<const char*> lines
 
 inline std::vector<std::string> texts_of(const std::vector<Program>& programs) {
     std::vector<std::string> texts;
-    for (const Program& program : programs) texts.push_back(text_of(program));
+    for (const Program& program : programs) texts.push_back(to_string(program));
     return texts;
 }
 

@@ -27,7 +27,7 @@ const std::array kinds = {schedule_named("inter-layer"), schedule_named("gpipe")
 struct Row {
     Schedule kind = schedule_named("gpipe");
     int pipe = 1;
-    int micro_batches = 1;
+    int microbatches = 1;
     int chunks = 1;
 
     bool is_looped() const {
@@ -44,17 +44,17 @@ struct Row {
                kind == schedule_named("1f1b");
     }
     std::string text() const {
-        return cat(kind.name, " pipe ", pipe, " micro-batches ", micro_batches, " chunks ", chunks);
+        return cat(kind.name, " pipe ", pipe, " micro-batches ", microbatches, " chunks ", chunks);
     }
 };
 
 // Micro-batches that pass a chunk before the first passes the next: the fewest from `pipe` on that leave none,
 // or at least `pipe`, for the last group.
 int group_of(const Row& row) {
-    if (row.kind == schedule_named("looped-bfs")) return row.micro_batches;
-    if (row.micro_batches < row.pipe) return row.micro_batches;
+    if (row.kind == schedule_named("looped-bfs")) return row.microbatches;
+    if (row.microbatches < row.pipe) return row.microbatches;
     int size = row.pipe;
-    while (row.micro_batches % size != 0 && row.micro_batches % size < row.pipe) ++size;
+    while (row.microbatches % size != 0 && row.microbatches % size < row.pipe) ++size;
     return size;
 }
 
@@ -68,14 +68,14 @@ int enough_slots(const Row& row) {
 
 PipelineShape shape_of(const Row& row, int replicas = 1, bool is_training = true) {
     PipelineShape shape = row.is_v()
-                              ? v_shape(row.pipe, replicas, row.micro_batches, is_training)
-                              : grid_shape(row.pipe, replicas, row.chunks, row.micro_batches, is_training);
+                              ? v_shape(row.pipe, replicas, row.microbatches, is_training)
+                              : grid_shape(row.pipe, replicas, row.chunks, row.microbatches, is_training);
     shape.slots = enough_slots(row);
     return shape;
 }
 
 // The shape that a refusal names; without chunks where it names none.
-PipelineShape advised(const std::string& refusal, int micro_batches, bool is_training) {
+PipelineShape advised(const std::string& refusal, int microbatches, bool is_training) {
     std::smatch named;
     int data = 1;
     int chunks = 1;
@@ -88,16 +88,16 @@ PipelineShape advised(const std::string& refusal, int micro_batches, bool is_tra
     }
     const bool is_v = refusal.find("the nearest V is") != std::string::npos;
     const int pipe = std::stoi(named[1]);
-    return is_v ? v_shape(pipe, data, micro_batches, is_training)
-                : grid_shape(pipe, data, chunks, micro_batches, is_training);
+    return is_v ? v_shape(pipe, data, microbatches, is_training)
+                : grid_shape(pipe, data, chunks, microbatches, is_training);
 }
 
 // Stages 1..8, micro-batches 1..24 and chunks 1..3.
 template <class Visit>
 void for_each_row_of(const Schedule& kind, const Visit& visit) {
     for (int pipe = 1; pipe <= 8; ++pipe) {
-        for (int micro_batches = 1; micro_batches <= 24; ++micro_batches) {
-            for (int chunks = 1; chunks <= 3; ++chunks) visit(Row{kind, pipe, micro_batches, chunks});
+        for (int microbatches = 1; microbatches <= 24; ++microbatches) {
+            for (int chunks = 1; chunks <= 3; ++chunks) visit(Row{kind, pipe, microbatches, chunks});
         }
     }
 }
@@ -112,7 +112,7 @@ void expect_proof_or_advice(const Row& row, const PipelineShape& shape) {
         EXPECT_EQ(fault_of(row.kind, shape), "") << row.text();
     } catch (const ConfigError& refused) {
         EXPECT_FALSE(row.is_suited()) << row.text();
-        const PipelineShape allowed = advised(refused.what(), row.micro_batches, shape.is_training);
+        const PipelineShape allowed = advised(refused.what(), row.microbatches, shape.is_training);
         EXPECT_EQ(fault_of(row.kind, allowed), "") << row.text();
     }
 }
@@ -132,8 +132,8 @@ TEST(EverySchedule, IsProvedOrRefusedForForwardsAlone) {
 TEST(EverySchedule, IsProvedForTwoReplicas) {
     for (const Schedule& kind : kinds) {
         for (int pipe = 1; pipe <= 4; ++pipe) {
-            for (int micro_batches = 1; micro_batches <= 9; ++micro_batches) {
-                Row row = {kind, pipe, micro_batches, 2};
+            for (int microbatches = 1; microbatches <= 9; ++microbatches) {
+                Row row = {kind, pipe, microbatches, 2};
                 row.chunks = row.is_suited() ? 2 : 1;
                 for (const bool is_training : {true, false}) {
                     EXPECT_EQ(fault_of(kind, shape_of(row, 2, is_training)), "") << row.text();
@@ -146,18 +146,18 @@ TEST(EverySchedule, IsProvedForTwoReplicas) {
 TEST(EverySchedule, IsProvedOrRefusedForUnequalReplicas) {
     const std::vector<std::vector<int>> layouts = {{2, 1}, {1, 2}, {3, 3, 2}, {1, 3, 2}, {4, 1, 3, 2}};
     for (const std::vector<int>& replicas : layouts) {
-        for (int micro_batches = 1; micro_batches <= 13; ++micro_batches) {
+        for (int microbatches = 1; microbatches <= 13; ++microbatches) {
             for (const Schedule& kind : kinds) {
-                const PipelineShape shape = uneven_shape(replicas, micro_batches);
-                const Row row = {kind, static_cast<int>(replicas.size()), micro_batches};
+                const PipelineShape shape = uneven_shape(replicas, microbatches);
+                const Row row = {kind, static_cast<int>(replicas.size()), microbatches};
                 if (!row.takes_unequal_replicas()) {
                     const auto refused =
                         validation::message_of<ConfigError>([&] { return generate(kind, shape); });
-                    PipelineShape allowed = advised(refused, micro_batches, true);
+                    PipelineShape allowed = advised(refused, microbatches, true);
                     EXPECT_EQ(fault_of(kind, allowed), "") << row.text();
                 } else {
                     EXPECT_EQ(fault_of(kind, shape), "") << row.text();
-                    EXPECT_EQ(fault_of(kind, uneven_shape(replicas, micro_batches, false)), "") << row.text();
+                    EXPECT_EQ(fault_of(kind, uneven_shape(replicas, microbatches, false)), "") << row.text();
                 }
             }
         }
@@ -183,10 +183,10 @@ constexpr std::array cost_triples = {StageCost{1, 1, 1}, StageCost{10, 11, 9}, S
 
 // The published shapes take all costs: P 2, 4, 8 and M 2P, 3P, 4P; and fewer micro-batches than teams.
 bool takes_all_costs(const Row& row) {
-    const auto [kind, pipe, micro_batches, chunks] = row;
+    const auto [kind, pipe, microbatches, chunks] = row;
     if (chunks > 2 || (pipe != 2 && pipe != 4 && pipe != 8)) return false;
-    return 2 * micro_batches == pipe ||
-           (micro_batches % pipe == 0 && micro_batches > pipe && micro_batches <= 4 * pipe);
+    return 2 * microbatches == pipe ||
+           (microbatches % pipe == 0 && microbatches > pipe && microbatches <= 4 * pipe);
 }
 
 // All others take one, for which there is a closed form.
@@ -209,7 +209,7 @@ struct Lowered {
     // Per team, over as many steps as tell what all the others do.
     std::vector<int> peak_activations() const {
         PipelineShape unrolled_shape = shape;
-        unrolled_shape.steps = enough_steps(phases, shape.micro_batches);
+        unrolled_shape.steps = enough_steps(phases, shape.microbatches);
         return check(unrolled(phases, shape, unrolled_shape.steps), unrolled_shape).proof.peak_activations;
     }
 };
@@ -218,14 +218,14 @@ struct Lowered {
 // closed form. With no more micro-batches in flight than teams, a team waits for the last one of a step to come
 // back: what ZB-H1 gains by not updating together it loses there, but where I is shorter than F and W.
 std::optional<double> idle_of_halves(const Row& row, const StageCost& cost) {
-    const auto [kind, pipe, micro_batches, chunks] = row;
+    const auto [kind, pipe, microbatches, chunks] = row;
     const double f = cost.forward;
     const double i = cost.backward_input;
     const double w = cost.backward_weight;
     if (kind == schedule_named("zb-h1")) {
-        return (pipe - 1) * (f + i) - (std::min(micro_batches, pipe) - 1) * std::min(f, w);
+        return (pipe - 1) * (f + i) - (std::min(microbatches, pipe) - 1) * std::min(f, w);
     }
-    if (micro_batches >= 2 * pipe - 1) {
+    if (microbatches >= 2 * pipe - 1) {
         if (kind == schedule_named("zb-h2")) return (pipe - 1) * std::max({0.0, f + i - 2 * w, i - f});
         if (f == i && i == w) return 0;
     }
@@ -238,28 +238,28 @@ std::optional<double> idle_of(const Row& row, const StageCost& cost) {
     const std::string name = row.kind.name;
     if (row.kind.keeps_old_weights) return std::nullopt;  // see pipedream_test.cpp
     if (row.kind.splits_backward) return idle_of_halves(row, cost);
-    if (name == "inter-layer") return row.micro_batches * (row.pipe - 1) * pass;
-    return ((row.pipe - 1) + (row.chunks - 1) * std::max(0, row.pipe - row.micro_batches)) * pass;
+    if (name == "inter-layer") return row.microbatches * (row.pipe - 1) * pass;
+    return ((row.pipe - 1) + (row.chunks - 1) * std::max(0, row.pipe - row.microbatches)) * pass;
 }
 
 // In micro-batches of a chunk.
 int peak_of(const Row& row, int team) {
     const int behind = row.pipe - 1 - team;
-    const int all = row.micro_batches * row.chunks;
+    const int all = row.microbatches * row.chunks;
     const std::string name = row.kind.name;
     if (name == "inter-layer") return 1;
     if (name == "gpipe" || name == "looped-bfs") return all;
     if (name == "1f1b") return std::min(behind + 1, all);
     if (name == "zb-h1") return std::min(row.pipe, all);
     if (name == "zb-h2") return std::min(2 * row.pipe - 1, all);
-    if (name == "zb-v") return std::min({2 * row.pipe, row.micro_batches + 1 + team, all});
+    if (name == "zb-v") return std::min({2 * row.pipe, row.microbatches + 1 + team, all});
     if (row.chunks == 1) return std::min(behind + 1, all);  // is 1F1B
     return std::min(2 * behind + (row.chunks - 1) * group_of(row) + 1, all);
 }
 
 void expect_closed_form_of_time(const Row& row, const StageCost& cost, const StepTime& step) {
     const double work =
-        row.micro_batches * row.chunks * (cost.forward + cost.backward_input + cost.backward_weight);
+        row.microbatches * row.chunks * (cost.forward + cost.backward_input + cost.backward_weight);
     const double idle = idle_of(row, cost).value_or(step.idle(0));
     EXPECT_EQ(step.seconds, work + idle) << row.text();
     for (int team = 0; team < row.pipe; ++team) {
@@ -287,7 +287,7 @@ INSTANTIATE_TEST_SUITE_P(EverySchedule, ClosedForm, testing::ValuesIn(kinds), []
     return name;
 });
 
-TEST(EverySchedule, HasABubbleOfOneNinthWithTwoStagesAndEightMicroBatches) {
+TEST(EverySchedule, HasABubbleOfOneNinthWithTwoStagesAndEightMicrobatches) {
     for (const Schedule& kind : {schedule_named("gpipe"), schedule_named("1f1b")}) {
         EXPECT_DOUBLE_EQ(Lowered({kind, 2, 8}).step({2, 3, 4}).bubble(), 1.0 / 9);
     }

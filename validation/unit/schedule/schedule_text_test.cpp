@@ -16,8 +16,8 @@ namespace {
 using validation::message_of;
 using validation::says;
 
-Span span(Op op, int stage, int micro_batch, double begin, double end) {
-    return {.instruction = {op, stage, micro_batch}, .begin = begin, .end = end};
+Span span(Op op, int stage, int microbatch, double begin, double end) {
+    return {.instruction = {op, stage, microbatch}, .begin = begin, .end = end};
 }
 
 // 1F1B over two stages, B twice as long as F.
@@ -51,8 +51,8 @@ TEST(ScheduleCsv, SkipsCommentsBlankLinesAndEmptyCells) {
     const std::vector<Program> programs = phases_from_csv(text, "mine").body;
 
     ASSERT_EQ(programs.size(), 2U);
-    EXPECT_EQ(text_of(programs[0]), "0F0 0B0");
-    EXPECT_EQ(text_of(programs[1]), "1F0 1B0");
+    EXPECT_EQ(to_string(programs[0]), "0F0 0B0");
+    EXPECT_EQ(to_string(programs[1]), "1F0 1B0");
 }
 
 TEST(ScheduleCsv, WrongCellIsRefusedWithLineAndCell) {
@@ -73,10 +73,10 @@ TEST(ScheduleCsv, MarksWhereEachStepBegins) {
     const Phases phases =
         phases_from_csv("0F0, BODY ,0F1,0B0@1,REDUCE0,STEP0\n,,BODY,1F0,1B0,REDUCE1,STEP1\n", "mine");
 
-    EXPECT_EQ(text_of(phases.prologue[0]), "0F0");
-    EXPECT_EQ(text_of(phases.body[0]), "0F1 0B0@1 REDUCE0 STEP0");
-    EXPECT_EQ(text_of(phases.prologue[1]), "");
-    EXPECT_EQ(text_of(phases.body[1]), "1F0 1B0 REDUCE1 STEP1");
+    EXPECT_EQ(to_string(phases.prologue[0]), "0F0");
+    EXPECT_EQ(to_string(phases.body[0]), "0F1 0B0@1 REDUCE0 STEP0");
+    EXPECT_EQ(to_string(phases.prologue[1]), "");
+    EXPECT_EQ(to_string(phases.body[1]), "1F0 1B0 REDUCE1 STEP1");
     EXPECT_EQ(csv_of(phases), "0F0,BODY,0F1,0B0@1,REDUCE0,STEP0\n1F0,1B0,REDUCE1,STEP1\n");
 }
 
@@ -172,7 +172,7 @@ TEST(ScheduleGrid, FitsExactlyWithoutANote) {
 
 TEST(ScheduleGrid, LeavesOutWhatIsNoCompute) {
     Prediction prediction = two_stages();
-    prediction.spans[0].push_back(span(Op::step, 0, no_micro_batch, 9, 10));
+    prediction.spans[0].push_back(span(Op::step, 0, no_microbatch, 9, 10));
 
     EXPECT_EQ(grid_of(prediction), grid_of(two_stages()));
 }
@@ -228,7 +228,7 @@ TEST_P(GoldenSchedule, HasTheCommittedPrograms) {
 
 TEST_P(GoldenSchedule, HasTheCommittedGrid) {
     PipelineShape shape = with_updates_of(GetParam().kind, GetParam().shape);
-    shape.steps = enough_steps(phases(), shape.micro_batches);
+    shape.steps = enough_steps(phases(), shape.microbatches);
     const std::vector<StageCost> costs(static_cast<std::size_t>(shape.stages()));
 
     const std::string grid = grid_of(predict(unrolled(phases(), shape, shape.steps), shape, costs));

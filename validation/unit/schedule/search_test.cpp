@@ -78,7 +78,7 @@ double seconds_of_step(const Phases& compute, const PipelineShape& of_task, cons
     if (!obstacle_to_lowering(compute, shape).empty()) return none;
     const Phases phases = lower_phases(compute, shape);
     PipelineShape many = shape;
-    many.steps = enough_steps(phases, shape.micro_batches);
+    many.steps = enough_steps(phases, shape.microbatches);
     if (!check(unrolled(phases, shape, many.steps), many).is_proved()) return none;
     return predict_step(phases, shape, task.costs).seconds;
 }
@@ -172,7 +172,7 @@ TEST(Search, IsAcceptedByTheInterpreter) {
     Draw draw(RandomKey{20261124}.then("interpreter"));
     for (int i = 0; i < 40; ++i) {
         Task task = drawn_task(draw);
-        if (task.shape.teams > 3 || task.shape.micro_batches > 3 || task.shape.stages() > 4) continue;
+        if (task.shape.teams > 3 || task.shape.microbatches > 3 || task.shape.stages() > 4) continue;
         task.shape.slots = 2;
         const std::vector<Program> programs = lower(searched(task), task.shape);
 
@@ -187,7 +187,7 @@ void add_orders(const PipelineShape& shape, int stage, Program& begun, std::vect
                 std::vector<Program>& orders) {
     constexpr Op parts[] = {Op::forward, Op::backward_input, Op::backward_weight};
     bool is_whole = true;
-    for (int m = 0; m < shape.micro_batches; ++m) {
+    for (int m = 0; m < shape.microbatches; ++m) {
         int& done = parts_done[static_cast<std::size_t>(m)];
         if (done == 3) continue;
         is_whole = false;
@@ -211,7 +211,7 @@ int peak_of(const Program& program) {
 
 std::vector<Program> orders_of(const PipelineShape& shape, int stage) {
     Program begun;
-    std::vector<int> parts_done(static_cast<std::size_t>(shape.micro_batches));
+    std::vector<int> parts_done(static_cast<std::size_t>(shape.microbatches));
     std::vector<Program> orders;
     add_orders(shape, stage, begun, parts_done, orders);
     std::erase_if(orders, [&](const Program& order) {
@@ -237,7 +237,7 @@ double shortest_of_all_orders(const Task& task) {
     return shortest;
 }
 
-TEST(Search, IsTheShortestOfAllOrdersOfTwoMicroBatches) {
+TEST(Search, IsTheShortestOfAllOrdersOfTwoMicrobatches) {
     Draw draw(RandomKey{20261125}.then("orders"));
     for (int i = 0; i < 40; ++i) {
         PipelineShape shape = grid_shape(draw.within(2, 3), 1, 1, 2);
@@ -267,7 +267,7 @@ TEST(Search, KeepsNoMoreThanItHasUseFor) {
 }
 
 TEST(Search, FillsUnevenShapesWhoseTeamsHoldSeveralStages) {
-    PipelineShape shape{.teams = 3, .micro_batches = 4, .holders = {{0}, {1, 2}, {0}}, .executor = {}};
+    PipelineShape shape{.teams = 3, .microbatches = 4, .holders = {{0}, {1, 2}, {0}}, .executor = {}};
     shape.executor = {{0, 0, 0, 0}, {1, 2, 1, 2}, {0, 0, 0, 0}};
     shape.most_activations = {3, 1, 1};
     Task task = task_of(shape, std::vector<StageCost>(3));
@@ -286,14 +286,14 @@ TEST(Search, TakesTheForwardsOfAFixedSchedule) {
 }
 
 TEST(LeastActivations, AreOneForEachStageThatAMicroBatchPassesInATeam) {
-    PipelineShape woven{.teams = 2, .micro_batches = 2, .holders = {{0, 1}, {0, 1}, {1}}, .executor = {}};
+    PipelineShape woven{.teams = 2, .microbatches = 2, .holders = {{0, 1}, {0, 1}, {1}}, .executor = {}};
     woven.executor = {{0, 1}, {0, 1}, {1, 1}};
 
     EXPECT_EQ(least_activations(grid_shape(2, 2, 3, 4)), (std::vector<int>{3, 3, 3, 3}));
     EXPECT_EQ(least_activations(woven), (std::vector<int>{2, 3}));
 }
 
-TEST(Search, RefusesLessMemoryThanOneMicroBatchNeeds) {
+TEST(Search, RefusesLessMemoryThanOneMicrobatchNeeds) {
     PipelineShape shape = grid_shape(2, 1, 2, 4);
     shape.most_activations = {2, 1};
 

@@ -55,7 +55,7 @@ std::vector<Program> compute_of(const Schedule& kind, const PipelineShape& shape
 std::vector<Program> stage_by_stage(const PipelineShape& shape) {
     std::vector<Program> programs(static_cast<std::size_t>(shape.teams));
     const auto add = [&](Op op, int stage) {
-        for (int m = 0; m < shape.all_micro_batches(); ++m) {
+        for (int m = 0; m < shape.all_microbatches(); ++m) {
             programs[static_cast<std::size_t>(shape.executor_of(stage, m))].push_back({op, stage, m});
         }
     };
@@ -94,7 +94,7 @@ std::vector<Program> validated_stage_by_stage(const PipelineShape& shape, int st
     const auto add_work = [&](int step, bool ahead) {
         for (std::size_t team = 0; team < programs.size(); ++team) {
             std::ranges::copy_if(
-                shifted(of_a_step[team], step * shape.micro_batches), std::back_inserter(programs[team]),
+                shifted(of_a_step[team], step * shape.microbatches), std::back_inserter(programs[team]),
                 [&](const Instruction& i) { return (i.op == Op::forward && i.stage == 0) == ahead; });
         }
     };
@@ -110,10 +110,10 @@ std::vector<Program> validated_stage_by_stage(const PipelineShape& shape, int st
 }
 
 std::vector<std::pair<const char*, PipelineShape>> woven_shapes(bool is_training) {
-    PipelineShape there_and_back{.teams = 3, .micro_batches = 2, .is_training = is_training};
+    PipelineShape there_and_back{.teams = 3, .microbatches = 2, .is_training = is_training};
     there_and_back.holders = {{0}, {1, 2}, {0}};
     there_and_back.executor = {{0, 0}, {1, 2}, {0, 0}};
-    PipelineShape crossed{.teams = 2, .micro_batches = 3, .is_training = is_training};
+    PipelineShape crossed{.teams = 2, .microbatches = 3, .is_training = is_training};
     crossed.holders = {{0, 1}, {0, 1}, {1}};
     crossed.executor = {{0, 1, 0}, {1, 0, 0}, {1, 1, 1}};
     return {{"there and back", there_and_back}, {"crossed over", crossed}};
@@ -126,15 +126,15 @@ public:
         : kinds_(std::move(kinds)), steps_(steps), is_training_(is_training), validates_(validates) {}
 
     // And the V of as many teams.
-    void add_grids(int pipe, int replicas, int most_micro_batches) {
+    void add_grids(int pipe, int replicas, int most_microbatches) {
         const std::string name = cat("pipe ", pipe, ", replicas ", replicas);
-        for (int micro_batches = 1; micro_batches <= most_micro_batches; ++micro_batches) {
+        for (int microbatches = 1; microbatches <= most_microbatches; ++microbatches) {
             for (int chunks = 1; chunks <= 2; ++chunks) {
                 add_schedules(cat(name, ", chunks ", chunks),
-                              grid_shape(pipe, replicas, chunks, micro_batches, is_training_));
+                              grid_shape(pipe, replicas, chunks, microbatches, is_training_));
             }
             if (pipe == 1) continue;  // no other than the grid
-            add_schedules(cat(name, ", V"), v_shape(pipe, replicas, micro_batches, is_training_));
+            add_schedules(cat(name, ", V"), v_shape(pipe, replicas, microbatches, is_training_));
         }
     }
 
@@ -144,11 +144,11 @@ public:
         add(name, shape, "stage by stage, validated", validated_stage_by_stage(shape, steps_));
     }
 
-    void add_uneven(const std::vector<int>& replicas, int most_micro_batches) {
+    void add_uneven(const std::vector<int>& replicas, int most_microbatches) {
         std::string name = "replicas";
         for (const int count : replicas) name += cat(" ", count);
-        for (int micro_batches = 1; micro_batches <= most_micro_batches; ++micro_batches) {
-            add_schedules(name, uneven_shape(replicas, micro_batches, is_training_));
+        for (int microbatches = 1; microbatches <= most_microbatches; ++microbatches) {
+            add_schedules(name, uneven_shape(replicas, microbatches, is_training_));
         }
     }
 
@@ -169,7 +169,7 @@ private:
         shape.steps = steps_;
         for (shape.slots = 1; shape.slots <= 2; ++shape.slots) {
             if (!explore(lower(compute, shape), shape).is_accepted()) continue;
-            subjects_.push_back({cat(name, ", micro-batches ", shape.micro_batches, ", steps ", steps_, ", ",
+            subjects_.push_back({cat(name, ", micro-batches ", shape.microbatches, ", steps ", steps_, ", ",
                                      shape.slots, " slots, ", schedule),
                                  shape, compute});
         }
@@ -198,12 +198,12 @@ private:
 // Before which the weight half of a backward has to come: the REDUCE of its step, and the backward of the stage
 // before where the same team has it, which gives back what the weight half reads.
 std::size_t end_for_weight_half(const Program& program, const Instruction& weight, const PipelineShape& shape) {
-    int reduces_to_come = shape.step_of(weight.micro_batch) + 1;
+    int reduces_to_come = shape.step_of(weight.microbatch) + 1;
     for (std::size_t at = 0; at < program.size(); ++at) {
-        const auto [op, stage, micro_batch, age] = program[at];
+        const auto [op, stage, microbatch, age] = program[at];
         if (op == Op::reduce && stage == weight.stage && --reduces_to_come == 0) return at;
         const bool gives_back = op == Op::backward || op == Op::backward_weight;
-        if (gives_back && stage == weight.stage - 1 && micro_batch == weight.micro_batch) return at;
+        if (gives_back && stage == weight.stage - 1 && microbatch == weight.microbatch) return at;
     }
     return program.size();
 }

@@ -25,7 +25,7 @@ int replicas_in(const std::string& turns) { return 1 + *std::ranges::max_element
 
 // Of two and three stages of up to three replicas, each way behind every other one.
 template <class Use>
-void for_each_shape(int most_micro_batches, Use&& use) {
+void for_each_shape(int most_microbatches, Use&& use) {
     const std::vector<std::string> ways{"0",        "01",       "0001",    "1011",
                                         "11111110", "00101001", "0020120", "22222012"};
     for (const std::string& first : ways) {
@@ -34,9 +34,9 @@ void for_each_shape(int most_micro_batches, Use&& use) {
                  {std::vector{first, second}, std::vector{first, second, first}}) {
                 std::vector<int> replicas;
                 for (const std::string& each : turns) replicas.push_back(replicas_in(each));
-                for (int micro_batches = 1; micro_batches <= most_micro_batches; ++micro_batches) {
+                for (int microbatches = 1; microbatches <= most_microbatches; ++microbatches) {
                     SCOPED_TRACE(first + " " + second);
-                    use(with_turns(uneven_shape(replicas, micro_batches), turns));
+                    use(with_turns(uneven_shape(replicas, microbatches), turns));
                 }
             }
         }
@@ -54,7 +54,7 @@ TEST(UnevenTurns, AreProvedForSynchronousSchedulesWithTwoSlotsAtMost) {
 // Weights of one update ago are not enough where a stage has to run ahead further: 2BW says so.
 TEST(UnevenTurns, AreProvedWhereStepsOverlap) {
     for_each_shape(8, [](PipelineShape shape) {
-        shape.slots = shape.micro_batches * shape.stages() + shape.stages();
+        shape.slots = shape.microbatches * shape.stages() + shape.stages();
         for (const Schedule& kind : {schedule_named("pipedream"), schedule_named("pipedream-vertical")})
             EXPECT_EQ(fault_of(kind, shape), "") << kind.name << ", " << text_of_uneven(shape);
         try {

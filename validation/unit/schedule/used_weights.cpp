@@ -24,8 +24,8 @@ std::string objection_to_weights(const std::vector<Program>& programs, const Pip
         for (std::size_t at = 0; at < program.size(); ++at) {
             if (!is_compute(program[at].op)) continue;
             const int stage = shape.updates_alone ? program[at].stage : 0;
-            const int version = agreed.try_emplace({program[at].micro_batch, stage}, used[at]).first->second;
-            if (version != used[at]) return text_of(program[at]) + " uses other weights than another pass";
+            const int version = agreed.try_emplace({program[at].microbatch, stage}, used[at]).first->second;
+            if (version != used[at]) return to_string(program[at]) + " uses other weights than another pass";
         }
     }
     return "";

@@ -53,15 +53,15 @@ std::string objection_to_order(const Collectives& all, int steps) {
 
 std::string objection_to_places(const Program& program, const Collectives& all, const PipelineShape& shape) {
     for (std::size_t at = 0; at < program.size(); ++at) {
-        const auto [op, stage, micro_batch, age] = program[at];
+        const auto [op, stage, microbatch, age] = program[at];
         if (is_collective(op)) continue;
-        if (age > 0) return text_of(program[at]) + " uses old weights";
-        const int step = shape.step_of(micro_batch);
+        if (age > 0) return to_string(program[at]) + " uses old weights";
+        const int step = shape.step_of(microbatch);
         if (at > all.of(Op::step, step).first)
-            return text_of(program[at]) + " comes behind the update of its step";
+            return to_string(program[at]) + " comes behind the update of its step";
         if (step == 0) continue;
         const Op gate = goes_forward(op) ? Op::step : Op::validate;
-        if (at < all.of(gate, step - 1).last) return text_of(program[at]) + " comes too early";
+        if (at < all.of(gate, step - 1).last) return to_string(program[at]) + " comes too early";
     }
     return "";
 }
@@ -88,11 +88,11 @@ Program as_executed(const Program& program, const Collectives& all, int steps) {
 // Every message that comes is read before the same comes again.
 std::string objection_to_reading(const Program& executed) {
     std::map<std::pair<int, int>, int> unread;
-    for (const auto [op, stage, micro_batch, age] : executed) {
-        if (op == Op::receive_forward && ++unread[{stage, micro_batch}] > 1)
+    for (const auto [op, stage, microbatch, age] : executed) {
+        if (op == Op::receive_forward && ++unread[{stage, microbatch}] > 1)
             return "a message comes twice unread";
-        const bool is_read = op == Op::forward && unread.contains({stage, micro_batch});
-        if (is_read && --unread[{stage, micro_batch}] < 0) return "a message is read twice";
+        const bool is_read = op == Op::forward && unread.contains({stage, microbatch});
+        if (is_read && --unread[{stage, microbatch}] < 0) return "a message is read twice";
     }
     return "";
 }

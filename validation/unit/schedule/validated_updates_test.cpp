@@ -15,12 +15,12 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-PipelineShape zb_h2_shape(int pipe, int micro_batches) {
-    return with_updates_of(schedule_named("zb-h2"), grid_shape(pipe, 1, 1, micro_batches));
+PipelineShape zb_h2_shape(int pipe, int microbatches) {
+    return with_updates_of(schedule_named("zb-h2"), grid_shape(pipe, 1, 1, microbatches));
 }
 
-Phases zb_h2_phases(int pipe, int micro_batches) {
-    return generate_phases(schedule_named("zb-h2"), zb_h2_shape(pipe, micro_batches));
+Phases zb_h2_phases(int pipe, int microbatches) {
+    return generate_phases(schedule_named("zb-h2"), zb_h2_shape(pipe, microbatches));
 }
 
 TEST(ValidatedUpdates, MatchTheDrawing) {
@@ -31,7 +31,7 @@ TEST(ValidatedUpdates, MatchTheDrawing) {
                                             "1F0 1I0 1F1 1I1 1F2 1I2 1W0 1W1 1W2 REDUCE1 STEP1 VALIDATE1"}));
 }
 
-TEST(ValidatedUpdates, RunNoFurtherAheadThanThereAreMicroBatches) {
+TEST(ValidatedUpdates, RunNoFurtherAheadThanThereAreMicrobatches) {
     EXPECT_EQ(texts_of(zb_h2_phases(4, 2).prologue), (Texts{"0F0 0F1", "1F0 1F1", "2F0", ""}));
 }
 
@@ -39,7 +39,7 @@ TEST(ValidatedUpdates, CountTheTeamsBehindInEachRow) {
     const Phases phases = generate_phases(schedule_named("zb-v"), v_shape(2, 2, 1));
 
     EXPECT_EQ(texts_of(phases.prologue), (Texts{"0F0", "", "0F1", ""}));
-    EXPECT_EQ(text_of(phases.body[2]), "3F1 3I1 3W1 REDUCE3 0B1 REDUCE0 STEP0 STEP3 0F3 VALIDATE0 VALIDATE3");
+    EXPECT_EQ(to_string(phases.body[2]), "3F1 3I1 3W1 REDUCE3 0B1 REDUCE0 STEP0 STEP3 0F3 VALIDATE0 VALIDATE3");
 }
 
 TEST(ValidatedUpdates, AreThoseOfHalvesOnSeveralTeams) {
@@ -61,18 +61,18 @@ TEST(ValidatedUpdates, SendNothingOverAValidation) {
     const Phases phases = lower_phases(zb_h2_phases(3, 2), shape);
 
     EXPECT_EQ(texts_of(phases.prologue), (Texts{"0F0 0SEND_F0 0F1", "1RECV_F0 1F0", ""}));
-    EXPECT_EQ(text_of(phases.body[0]),
+    EXPECT_EQ(to_string(phases.body[0]),
               "0SEND_F1 0RECV_B0 0B0 0RECV_B1 0B1 REDUCE0 STEP0 0F2 0SEND_F2 0F3 VALIDATE0");
     EXPECT_EQ(
-        text_of(phases.body[1]),
+        to_string(phases.body[1]),
         "1SEND_F0 1RECV_F1 1RECV_B0 1F1 1SEND_F1 1I0 1SEND_B0 1RECV_B1 1I1 1SEND_B1 1W0 1W1 REDUCE1 STEP1 "
         "1RECV_F2 1F2 VALIDATE1");
-    EXPECT_EQ(text_of(phases.body[2]),
+    EXPECT_EQ(to_string(phases.body[2]),
               "2RECV_F0 2F0 2RECV_F1 2I0 2SEND_B0 2F1 2I1 2SEND_B1 2W0 2W1 REDUCE2 STEP2 VALIDATE2");
 }
 
 double step_of(PipelineShape shape, const StageCost& cost) {
-    const Phases phases = lower_phases(zb_h2_phases(shape.stages(), shape.micro_batches), shape);
+    const Phases phases = lower_phases(zb_h2_phases(shape.stages(), shape.microbatches), shape);
     const std::vector<StageCost> costs(static_cast<std::size_t>(shape.stages()), cost);
     return predict_step(phases, shape, costs).seconds;
 }

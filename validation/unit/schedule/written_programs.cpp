@@ -18,7 +18,7 @@ int other_stage(const Instruction& instruction) {
 bool has_stage(const PipelineShape& shape, int stage) { return stage >= 0 && stage < shape.stages(); }
 
 Channel channel_of(const Instruction& instruction, int team, const PipelineShape& shape) {
-    const int peer = shape.executor_of(other_stage(instruction), instruction.micro_batch);
+    const int peer = shape.executor_of(other_stage(instruction), instruction.microbatch);
     const bool comes_in = is_receive(instruction.op);
     return {comes_in ? peer : team, comes_in ? team : peer, goes_forward(instruction.op)};
 }
@@ -28,7 +28,7 @@ Program numbered(const Program& program) {
     std::map<std::pair<Op, int>, int> counts;
     for (Instruction& instruction : result) {
         if (is_collective(instruction.op)) {
-            instruction.micro_batch = counts[{instruction.op, instruction.stage}]++;
+            instruction.microbatch = counts[{instruction.op, instruction.stage}]++;
         }
     }
     return result;
@@ -38,7 +38,7 @@ namespace {
 
 // Empty, or why this instruction may not stand in this team's program, wherever it stands.
 std::string objection_to(const Instruction& instruction, int team, const PipelineShape& shape) {
-    const std::string name = text_of(instruction) + " of team " + std::to_string(team);
+    const std::string name = to_string(instruction) + " of team " + std::to_string(team);
     if (!has_stage(shape, instruction.stage)) return name + ": no such stage";
     if (instruction.age < 0 || (instruction.age > 0 && !is_compute(instruction.op)))
         return name + ": no such age";
@@ -47,16 +47,16 @@ std::string objection_to(const Instruction& instruction, int team, const Pipelin
     }
     if (instruction.op == Op::validate && !shape.validates) return name + ": nothing is validated";
     if (is_collective(instruction.op)) {
-        if (instruction.micro_batch != no_micro_batch) return name + ": has a micro-batch";
+        if (instruction.microbatch != no_microbatch) return name + ": has a micro-batch";
         return shape.holds(team, instruction.stage) ? "" : name + ": does not hold the stage";
     }
-    const int micro_batch = instruction.micro_batch;
-    if (micro_batch < 0 || micro_batch >= shape.all_micro_batches()) return name + ": no such micro-batch";
-    if (shape.executor_of(instruction.stage, micro_batch) != team) return name + ": is not the executor";
+    const int microbatch = instruction.microbatch;
+    if (microbatch < 0 || microbatch >= shape.all_microbatches()) return name + ": no such micro-batch";
+    if (shape.executor_of(instruction.stage, microbatch) != team) return name + ": is not the executor";
     if (is_compute(instruction.op)) return "";
     const int other = other_stage(instruction);
     if (!has_stage(shape, other)) return name + ": nobody is at the other end";
-    return shape.executor_of(other, micro_batch) == team ? name + ": a message to oneself" : "";
+    return shape.executor_of(other, microbatch) == team ? name + ": a message to oneself" : "";
 }
 
 std::string objection_to_each(const std::vector<Program>& programs, const PipelineShape& shape) {
@@ -76,10 +76,10 @@ std::string find_positions(const std::vector<Program>& programs, const PipelineS
         for (std::size_t at = 0; at < program.size(); ++at) {
             const Instruction& instruction = program[at];
             const int who = static_cast<int>(team);
-            if (is_collective(instruction.op) && instruction.micro_batch >= shape.steps) {
-                return "team " + std::to_string(who) + " has more " + text_of(instruction) + " than steps";
+            if (is_collective(instruction.op) && instruction.microbatch >= shape.steps) {
+                return "team " + std::to_string(who) + " has more " + to_string(instruction) + " than steps";
             }
-            if (positions.has(who, instruction)) return text_of(instruction) + " stands twice";
+            if (positions.has(who, instruction)) return to_string(instruction) + " stands twice";
             positions.of(who, instruction) = at;
         }
     }
@@ -88,10 +88,10 @@ std::string find_positions(const std::vector<Program>& programs, const PipelineS
 
 std::string objection_to_work(const Positions& positions, const PipelineShape& shape) {
     for (int stage = 0; stage < shape.stages(); ++stage) {
-        for (int micro_batch = 0; micro_batch < shape.all_micro_batches(); ++micro_batch) {
-            const int team = shape.executor_of(stage, micro_batch);
-            const auto has = [&](Op op) { return positions.has(team, {op, stage, micro_batch}); };
-            const std::string name = std::to_string(stage) + " of micro-batch " + std::to_string(micro_batch);
+        for (int microbatch = 0; microbatch < shape.all_microbatches(); ++microbatch) {
+            const int team = shape.executor_of(stage, microbatch);
+            const auto has = [&](Op op) { return positions.has(team, {op, stage, microbatch}); };
+            const std::string name = std::to_string(stage) + " of micro-batch " + std::to_string(microbatch);
             if (!has(Op::forward)) return "no forward of stage " + name;
             if (!shape.is_training) continue;
             const bool has_halves = has(Op::backward_input) && has(Op::backward_weight);
@@ -109,7 +109,7 @@ std::string objection_to_collectives(const Positions& positions, const PipelineS
                 if (op == Op::validate && !shape.validates) continue;
                 const Instruction last{op, stage, shape.steps - 1};
                 if (!positions.has(team, last))
-                    return "too few " + text_of(last) + " of team " + std::to_string(team);
+                    return "too few " + to_string(last) + " of team " + std::to_string(team);
             }
         }
     }
@@ -156,8 +156,8 @@ std::string objection_to_pairs(const std::vector<Program>& programs, const Pipel
         if (sent.size() != received.size()) return "a message lacks one of its ends";
         for (std::size_t k = 0; k < sent.size(); ++k) {
             const bool is_same_message =
-                other_stage(sent[k]) == received[k].stage && sent[k].micro_batch == received[k].micro_batch;
-            if (!is_same_message) return text_of(sent[k]) + " meets " + text_of(received[k]);
+                other_stage(sent[k]) == received[k].stage && sent[k].microbatch == received[k].microbatch;
+            if (!is_same_message) return to_string(sent[k]) + " meets " + to_string(received[k]);
         }
     }
     return "";

@@ -41,7 +41,7 @@ class Positions {
 public:
     Positions(std::size_t teams, const PipelineShape& shape)
         : teams_(teams),
-          numbers_(static_cast<std::size_t>(shape.all_micro_batches())),  // of steps there are no more
+          numbers_(static_cast<std::size_t>(shape.all_microbatches())),  // of steps there are no more
           positions_(operations * static_cast<std::size_t>(shape.stages()) * numbers_ * teams, absent) {}
 
     std::size_t& of(int team, const Instruction& instruction) { return positions_[index(team, instruction)]; }
@@ -56,7 +56,7 @@ private:
 
     std::size_t index(int team, const Instruction& instruction) const {
         const auto stage = static_cast<std::size_t>(instruction.stage);
-        const std::size_t cell = stage * numbers_ + static_cast<std::size_t>(instruction.micro_batch);
+        const std::size_t cell = stage * numbers_ + static_cast<std::size_t>(instruction.microbatch);
         return (cell * teams_ + static_cast<std::size_t>(team)) * operations +
                static_cast<std::size_t>(instruction.op);
     }

@@ -43,7 +43,7 @@ TEST(ZeroBubbleV, MatchesTheDrawing) {
     EXPECT_EQ(programs[1], "1F0 2F0 1F1 2F1 2B0 1F2 1I0 1W0 2F2 2B1 1I1 2I2 1I2 1W1 2W2 1W2");
 }
 
-TEST(ZeroBubbleV, LeavesOutMicroBatchesThatAreNotThere) {
+TEST(ZeroBubbleV, LeavesOutMicrobatchesThatAreNotThere) {
     const std::vector<std::string> programs = texts_of(schedule_named("zb-v"), v_shape(2, 1, 1));
 
     EXPECT_EQ(programs[0], "0F0 3F0 3I0 3W0 0B0");
@@ -53,12 +53,12 @@ TEST(ZeroBubbleV, LeavesOutMicroBatchesThatAreNotThere) {
 // A stage reads what the stage before it keeps, where both lie on one team, until its weight half is done.
 TEST(ZeroBubbleV, DoesTheWeightHalvesOfNeighboursInTheOrderOfGradients) {
     for (const GridNumbers& n : every_grid(2, 2)) {
-        const Program last = generate(schedule_named("zb-v"), v_shape(n.pipe, 1, n.micro_batches)).back();
-        for (int m = 0; m < n.micro_batches; ++m) {
+        const Program last = generate(schedule_named("zb-v"), v_shape(n.pipe, 1, n.microbatches)).back();
+        for (int m = 0; m < n.microbatches; ++m) {
             const auto place = [&](int stage) {
                 return std::find_if(last.begin(), last.end(), [&](const Instruction& i) {
                     return (i.op == Op::backward || i.op == Op::backward_weight) && i.stage == stage &&
-                           i.micro_batch == m;
+                           i.microbatch == m;
                 });
             };
             EXPECT_LT(place(n.pipe), place(n.pipe - 1)) << n.text() << ", micro-batch " << m;
@@ -75,22 +75,22 @@ TEST(ZeroBubble, HasWholeBackwardPassesOnOneTeam) {
 
 TEST(ZeroBubble, IsProvedWithOneSlot) {
     for (const GridNumbers& n : every_grid(1, 1)) {
-        EXPECT_EQ(fault_of(schedule_named("zb-h1"), grid_shape(n.pipe, 2, 1, n.micro_batches)), "") << n.text();
-        EXPECT_EQ(fault_of(schedule_named("zb-h2"), grid_shape(n.pipe, 2, 1, n.micro_batches)), "") << n.text();
-        EXPECT_EQ(fault_of(schedule_named("zb-v"), v_shape(n.pipe, 2, n.micro_batches)), "") << n.text();
+        EXPECT_EQ(fault_of(schedule_named("zb-h1"), grid_shape(n.pipe, 2, 1, n.microbatches)), "") << n.text();
+        EXPECT_EQ(fault_of(schedule_named("zb-h2"), grid_shape(n.pipe, 2, 1, n.microbatches)), "") << n.text();
+        EXPECT_EQ(fault_of(schedule_named("zb-v"), v_shape(n.pipe, 2, n.microbatches)), "") << n.text();
     }
 }
 
 // The last team does both its stages without a pause; before and behind that a micro-batch passes the others.
 TEST(ZeroBubbleV, EvaluatesInTheLeastTimeWithOneSlot) {
     for (const GridNumbers& n : every_grid(1, 1)) {
-        const PipelineShape shape = v_shape(n.pipe, 2, n.micro_batches, false);
+        const PipelineShape shape = v_shape(n.pipe, 2, n.microbatches, false);
         const std::vector<StageCost> costs(static_cast<std::size_t>(shape.stages()));
 
         const Prediction prediction =
             predict(lower(generate(schedule_named("zb-v"), shape), shape), shape, costs);
 
-        EXPECT_EQ(prediction.makespan, 2 * n.micro_batches + 2 * (n.pipe - 1)) << n.text();
+        EXPECT_EQ(prediction.makespan, 2 * n.microbatches + 2 * (n.pipe - 1)) << n.text();
     }
 }
 

@@ -13,7 +13,7 @@ config::RunConfig with_microbatches(std::size_t count) {
     return config;
 }
 
-TEST(DefaultBatch, StaysIfEveryMicroBatchHasASample) {
+TEST(DefaultBatch, StaysIfEveryMicrobatchHasASample) {
     config::RunConfig config = with_microbatches(4);
 
     fit_default_batch(config, 2);
@@ -23,7 +23,7 @@ TEST(DefaultBatch, StaysIfEveryMicroBatchHasASample) {
     EXPECT_FALSE(config.run.is_batch_raised);
 }
 
-TEST(DefaultBatch, RisesToOneSampleForEachMicroBatchOfAllReplicas) {
+TEST(DefaultBatch, RisesToOneSampleForEachMicrobatchOfAllReplicas) {
     config::RunConfig counted = with_microbatches(8);
     counted.layout.pipe = 2;
     config::RunConfig said = with_microbatches(3);

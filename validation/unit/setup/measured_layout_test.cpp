@@ -148,8 +148,8 @@ TEST_F(AProfile, SharesLayersAmongRanksAsPipeDreamDoes) {
 
     const plan::Plan plan = plan_run(config, small_gpt2(), 4);
 
-    EXPECT_EQ(plan.micro_batches(), 8);  // in all
-    EXPECT_EQ(text_of(plan.layout),
+    EXPECT_EQ(plan.microbatches(), 8);  // in all
+    EXPECT_EQ(to_string(plan.layout),
               "stage 0: layer 0, rank 0 | rank 1 | rank 2\nstage 1: layers 1-3, rank 3\n");
 }
 

@@ -64,17 +64,17 @@ TEST(PlanRun, UsesTheRanksThatTheGridLeavesForReplicas) {
     const plan::Plan plan = plan_run(config, small_gpt2(), 6);
 
     EXPECT_EQ(plan.layout.stages[0].replicas.size(), 3U);
-    EXPECT_EQ(plan.micro_batches(), 9);  // three for each replica
+    EXPECT_EQ(plan.microbatches(), 9);  // three for each replica
 }
 
-TEST(PlanRun, CountsTheMicroBatchesOfALayoutFileInAll) {
+TEST(PlanRun, CountsTheMicrobatchesOfALayoutFileInAll) {
     const ScratchFolder folder;
     config::RunConfig config = layout_file(folder, unlike_layout);
     config.schedule.microbatches = 3;
 
     const plan::Plan plan = plan_run(config, small_gpt2(), 5);
 
-    EXPECT_EQ(plan.micro_batches(), 3);
+    EXPECT_EQ(plan.microbatches(), 3);
     EXPECT_EQ(plan.team_of(4), -1);
 }
 
@@ -215,7 +215,7 @@ TEST(PlanRun, RefusesATiedTableWhoseTwoStagesWouldBeUpdatedAlone) {
     EXPECT_NO_THROW(plan_run(config, small_gpt2(false), 2));
 }
 
-TEST(PlanRun, RefusesFewerMicroBatchesThanWeightsOfOneUpdateAgoNeed) {
+TEST(PlanRun, RefusesFewerMicrobatchesThanWeightsOfOneUpdateAgoNeed) {
     config::RunConfig config = grid(4, 2, 1);
     config.schedule = {.schedule = "pipedream-2bw", .microbatches = 2};
 
@@ -228,7 +228,7 @@ TEST(PlanRun, RefusesFewerMicroBatchesThanWeightsOfOneUpdateAgoNeed) {
     EXPECT_NO_THROW(plan_run(config, small_gpt2(), 8));
 }
 
-TEST(PlanRun, NamesMicroBatchesThatAreEnoughForReplicasThatTakeTurns) {
+TEST(PlanRun, NamesMicrobatchesThatAreEnoughForReplicasThatTakeTurns) {
     const ScratchFolder folder;
     config::RunConfig config = layout_file(folder, R"({"layers": 7, "stages": [
         {"layers": [0, 2], "replicas": [{"ranks": [0]}]},
@@ -266,7 +266,7 @@ TEST(PlanRun, RunsTheProgramsOfAFile) {
     const plan::Plan plan = plan_run(config, small_gpt2(), 2);
 
     EXPECT_EQ(plan.schedule, config.schedule.schedule);
-    EXPECT_EQ(text_of(plan.training.programs[0]), "0RECV_B0 0F0 0SEND_F0 0I0 0W0 REDUCE0 STEP0");
+    EXPECT_EQ(to_string(plan.training.programs[0]), "0RECV_B0 0F0 0SEND_F0 0I0 0W0 REDUCE0 STEP0");
 }
 
 // Four items in four stages.

@@ -86,7 +86,7 @@ public:
     RankMemory of(int rank) const {
         const stage::LocalWork work = work_of(sized_, rank);
         if (work.team < 0) return {};
-        const stage::LocalStages stages(work, nullptr, false, device::Place::ghost);
+        const stage::LocalStages stages(work, nullptr, false, device::MemorySpace::ghost);
         const stage::LocalParameters& held = stages.parameters();
         const InFlight most = in_flight(sized_, work);
         RankMemory memory{
@@ -116,14 +116,14 @@ private:
     void add_exchange(int rank, const stage::LocalParameters& held, RankMemory& memory) const {
         const stage::DataGroups groups = groups_of(rank);
         const stage::GradientExchange exchange(gradients_, rank, held.specs(), held.values(), held.gradients(),
-                                               groups, device::Place::ghost);
+                                               groups, device::MemorySpace::ghost);
         memory.optimizer =
             optim::Optimizer(optimizer_, held.specs(), updated_shards(sized_, exchange, held.specs()),
-                             sized_.dtype, device::Place::ghost, sized_.plan.training.shape.validates)
+                             sized_.dtype, device::MemorySpace::ghost, sized_.plan.training.shape.validates)
                 .bytes();
         memory.messages += held.copies().gradients * exchange.bytes();
         device::Stream stream{.backend = device::GhostStream{}};
-        device::Arena norm("norm", 0, device::Place::ghost);
+        device::Arena norm("norm", 0, device::MemorySpace::ghost);
         sum_of_squares(stream, held.gradients(), exchange.own_shards(), norm);
         memory.workspace += norm.peak();
         std::size_t owned = 0;

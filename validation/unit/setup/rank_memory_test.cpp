@@ -32,7 +32,7 @@ const std::vector<stage::BatchShape> batches{{.segments = one_sample, .rows = 10
 
 // Of f32, by the addresses that it would have.
 std::size_t parameter_bytes(const SizedPlan& sized, int rank) {
-    const stage::LocalStages stages(work_of(sized, rank), nullptr, false, device::Place::ghost);
+    const stage::LocalStages stages(work_of(sized, rank), nullptr, false, device::MemorySpace::ghost);
     EXPECT_EQ(stages.parameters().values().bytes(), stages.parameters().gradients().bytes());
     return stages.parameters().values().bytes();
 }
@@ -91,7 +91,8 @@ TEST(RankMemory, HasTheBoxesThatTheListOfHeldTensorsNames) {
                         if (holder == rank) named[{tensor.name, box.rows.begin, box.columns.begin}] = box;
                     }
                 }
-                const stage::LocalStages stages(work_of(sized, rank), nullptr, false, device::Place::ghost);
+                const stage::LocalStages stages(work_of(sized, rank), nullptr, false,
+                                                device::MemorySpace::ghost);
                 for (const model::ParameterSpec& spec : stages.parameters().specs()) {
                     for (const layout::Placement& placement : spec.placements) {
                         const layout::Box& box = placement.box;
@@ -156,13 +157,13 @@ TEST(RankMemory, OfAGpuHasTheBatchesThatAreSentThere) {
     const model::ModelConfig model = tiny_gpt2();
     const plan::Plan plan = plan_run(grid(1, 1, 1), model, 1);
     const optim::OptimizerConfig optimizer{.kind = optim::OptimizerKind::adamw};
-    const auto memory_in = [&](device::Place place) {
+    const auto memory_in = [&](device::MemorySpace place) {
         const SizedPlan sized(model, plan, device::DType::f32, batches, place);
         return plan_memory(sized, &optimizer, gradient_plan(sized), 0, true);
     };
 
-    const RankMemory on_gpu = memory_in(device::Place::gpu);
-    const RankMemory in_memory = memory_in(device::Place::memory);
+    const RankMemory on_gpu = memory_in(device::MemorySpace::gpu);
+    const RankMemory in_memory = memory_in(device::MemorySpace::host);
 
     EXPECT_EQ(on_gpu.kernels, kernels::gpu_stream_bytes() + 2U * 8 * 256);
     EXPECT_EQ(in_memory.kernels, 0U);

@@ -52,7 +52,7 @@ TEST_F(ReadProfiles, AreForAllOthersWithoutRanks) {
               (std::vector{fast_, slow_}));
 }
 
-TEST_F(ReadProfiles, OfOtherMicroBatchesAreRefused) {
+TEST_F(ReadProfiles, OfOtherMicrobatchesAreRefused) {
     plan::Profile longer = slower(small_profile(2), 3);
     longer.tokens = 512;
 

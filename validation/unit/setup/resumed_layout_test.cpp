@@ -5,11 +5,11 @@
 namespace trireme::setup {
 namespace {
 
-config::RunConfig resumed(int pipe, int tensor, int former, std::size_t micro_batches) {
+config::RunConfig resumed(int pipe, int tensor, int former, std::size_t microbatches) {
     config::RunConfig config;
     config.layout.pipe = pipe;
     config.layout.tensor = tensor;
-    config.schedule.microbatches = micro_batches;
+    config.schedule.microbatches = microbatches;
     config.resumed =
         config::ResumedOptions{.saved = {.values = {}, .ranks = former}, .given = {}, .changes = {}};
     return config;

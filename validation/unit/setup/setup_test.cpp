@@ -77,7 +77,7 @@ TEST_F(ASetup, NeedsASampleForEachReplicaToTrainButNotToEvaluate) {
     EXPECT_EQ(message_of<ConfigError>([&] { set_up(config, 3); }),
               "--batch 2 is smaller than 3 micro-batches (3 replicas x --microbatches 1); each needs at least "
               "one sample");
-    EXPECT_EQ(set_up_evaluation(evaluation, 3).current.micro_batch_samples, 1U);
+    EXPECT_EQ(set_up_evaluation(evaluation, 3).current.microbatch_samples, 1U);
 }
 
 // One long row and three short ones: however many samples there may be at a time, the long one is there once.

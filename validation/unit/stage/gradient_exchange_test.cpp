@@ -22,20 +22,20 @@ protected:
         plan_.buckets = fill_buckets(plan_.tensors, plan_.pieces, {.large = 12, .largest = 12});
     }
 
-    GradientExchange exchange_at(device::Place place) const {
+    GradientExchange exchange_at(device::MemorySpace place) const {
         return {plan_, 0, specs_, values_, gradients_, groups_, place};
     }
 
     std::vector<model::ParameterSpec> specs_{model::matrix_spec("first", 6, 4, 1),
                                              model::matrix_spec("second", 5, 3, 1)};
-    model::ParameterTensors values_{specs_, device::DType::f32, device::Place::ghost};
-    model::ParameterTensors gradients_{specs_, device::DType::f32, device::Place::ghost};
+    model::ParameterTensors values_{specs_, device::DType::f32, device::MemorySpace::ghost};
+    model::ParameterTensors gradients_{specs_, device::DType::f32, device::MemorySpace::ghost};
     DataGroups groups_;
     GradientPlan plan_;
 };
 
 TEST_F(GradientExchangeOfTwo, FollowsNoAddressOfAGhost) {
-    GradientExchange exchange = exchange_at(device::Place::ghost);
+    GradientExchange exchange = exchange_at(device::MemorySpace::ghost);
 
     exchange.begin();
     exchange.complete({1, 0});
@@ -50,16 +50,16 @@ TEST_F(GradientExchangeOfTwo, FollowsNoAddressOfAGhost) {
 }
 
 TEST_F(GradientExchangeOfTwo, PredictsItsMemoryWithGhosts) {
-    const model::ParameterTensors values(specs_, device::DType::f32, device::Place::memory);
-    const model::ParameterTensors gradients(specs_, device::DType::f32, device::Place::memory);
-    const GradientExchange real(plan_, 0, specs_, values, gradients, groups_, device::Place::memory);
+    const model::ParameterTensors values(specs_, device::DType::f32, device::MemorySpace::host);
+    const model::ParameterTensors gradients(specs_, device::DType::f32, device::MemorySpace::host);
+    const GradientExchange real(plan_, 0, specs_, values, gradients, groups_, device::MemorySpace::host);
 
     EXPECT_GT(real.bytes(), 0);
-    EXPECT_EQ(exchange_at(device::Place::ghost).bytes(), real.bytes());
+    EXPECT_EQ(exchange_at(device::MemorySpace::ghost).bytes(), real.bytes());
 }
 
 TEST_F(GradientExchangeOfTwo, FinishesOnlyWhatIsComplete) {
-    GradientExchange exchange = exchange_at(device::Place::ghost);
+    GradientExchange exchange = exchange_at(device::MemorySpace::ghost);
     exchange.complete({0});
 
     EXPECT_EQ(message_of<BugError>([&] { exchange.finish(); }),
@@ -67,7 +67,7 @@ TEST_F(GradientExchangeOfTwo, FinishesOnlyWhatIsComplete) {
 }
 
 TEST_F(GradientExchangeOfTwo, CompletesAGradientOnce) {
-    GradientExchange exchange = exchange_at(device::Place::ghost);
+    GradientExchange exchange = exchange_at(device::MemorySpace::ghost);
     exchange.complete({0});
 
     EXPECT_EQ(message_of<BugError>([&] { exchange.complete({0}); }),
@@ -75,7 +75,7 @@ TEST_F(GradientExchangeOfTwo, CompletesAGradientOnce) {
 }
 
 TEST_F(GradientExchangeOfTwo, SharesNothingWhileGradientsAreOnTheirWay) {
-    GradientExchange exchange = exchange_at(device::Place::ghost);
+    GradientExchange exchange = exchange_at(device::MemorySpace::ghost);
     exchange.complete({0});
 
     EXPECT_EQ(message_of<BugError>([&] { exchange.share_values(); }),
@@ -85,7 +85,7 @@ TEST_F(GradientExchangeOfTwo, SharesNothingWhileGradientsAreOnTheirWay) {
 TEST_F(GradientExchangeOfTwo, RefusesAPlanThatNamesAParameterItHasNot) {
     specs_[1].name = "other";
 
-    EXPECT_EQ(message_of<BugError>([&] { exchange_at(device::Place::ghost); }),
+    EXPECT_EQ(message_of<BugError>([&] { exchange_at(device::MemorySpace::ghost); }),
               "rank 0 is to hold a piece of second and has no such parameter");
 }
 
@@ -94,14 +94,14 @@ TEST_F(GradientExchangeOfTwo, RefusesAPieceThatLiesInTwoPlaces) {
                             {.box = {{0, 6}, {2, 2}}, .row = 0, .column = 0}};
 
     EXPECT_EQ(
-        message_of<BugError>([&] { exchange_at(device::Place::ghost); }),
+        message_of<BugError>([&] { exchange_at(device::MemorySpace::ghost); }),
         "rank 0 is to hold rows 0..6, columns 0..4 of first as one piece and has it not, or not in one place");
 }
 
 TEST_F(GradientExchangeOfTwo, RefusesBucketsWithoutAGroup) {
     groups_.clear();
 
-    EXPECT_EQ(message_of<BugError>([&] { exchange_at(device::Place::ghost); }),
+    EXPECT_EQ(message_of<BugError>([&] { exchange_at(device::MemorySpace::ghost); }),
               "rank 0 has no data group for a bucket of 2 holders");
 }
 

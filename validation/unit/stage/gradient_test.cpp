@@ -179,7 +179,7 @@ model::ModelConfig with_large_vocabulary(std::size_t positions) {
 }
 
 // A smaller micro-batch may be cut into larger tiles: 171 rows make two of 86, but 166 rows one of 166.
-TEST(StageMemory, PredictedForALargeMicroBatchHoldsEverySmallerOne) {
+TEST(StageMemory, PredictedForALargeMicrobatchHoldsEverySmallerOne) {
     const model::ModelConfig config = with_large_vocabulary(171);
     const TokenRows largest(std::array{make_sample(config, 0, 171)});
     const StageMemory enough = predict(config, device::DType::f64, largest.shape());
@@ -194,7 +194,7 @@ TEST(StageMemory, PredictedForALargeMicroBatchHoldsEverySmallerOne) {
 }
 
 // Half of the vocabulary on each of two ranks: 340 rows make two tiles of 170, but 333 rows one.
-TEST(StageMemory, PredictedForARankOfATeamHoldsEverySmallerMicroBatch) {
+TEST(StageMemory, PredictedForARankOfATeamHoldsEverySmallerMicrobatch) {
     const model::ModelConfig config = with_large_vocabulary(340);
     const StageSpec head{.layers = {build_layers(config).size() - 1, 1}, .part = {.rank = 0, .shares = {1, 1}}};
     for (const bool cuts_rows : {false, true}) {

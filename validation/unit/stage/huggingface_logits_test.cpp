@@ -37,8 +37,8 @@ protected:
 std::vector<double> hidden_of(const WholeModel& stage, device::Stream& stream, const model::ModelConfig& config,
                               const TokenRows& rows) {
     const model::TokenBatch batch = rows.batch();
-    device::Arena kept("kept", std::size_t{1} << 22, device::Place::memory);
-    device::Arena scratch("scratch", std::size_t{1} << 22, device::Place::memory);
+    device::Arena kept("kept", std::size_t{1} << 22, device::MemorySpace::host);
+    device::Arena scratch("scratch", std::size_t{1} << 22, device::MemorySpace::host);
     const model::Pass pass{.stream = stream, .batch = batch, .scratch = scratch, .dtype = stage.dtype()};
     device::ConstTensor hidden;
     for (const model::Layer& layer : build_layers(config)) {

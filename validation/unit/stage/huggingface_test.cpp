@@ -29,8 +29,8 @@ TEST_P(HuggingFace, AgreesOnTenStepsOfAdamW) {
     device::Stream stream = machine_.stream();
     const std::vector<optim::ParameterShard> all = optim::whole_parameters(stage.parameters());
     optim::Optimizer optimizer(record_.optimizer, stage.parameters(), all, machine_.dtype,
-                               device::Place::memory);
-    device::Arena scratch("norm", 1 << 14, device::Place::memory);
+                               device::MemorySpace::host);
+    device::Arena scratch("norm", 1 << 14, device::MemorySpace::host);
     const auto count = static_cast<double>(record_.terms());
     std::vector<double> losses;
     std::vector<double> norms;

@@ -11,7 +11,7 @@ namespace trireme::stage {
 namespace {
 
 TEST_P(StagesOf, AModelOnOneRankAreTheModelToTheBit) {
-    LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::Place::memory);
+    LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::MemorySpace::host);
     take_weights(stages);
     const schedule::PipelineShape shape = shape_of(1, 2);
     const schedule::Program program = program_of("0F0 1F0 0F1 1F1 1B0 0B0 1B1 0B1 REDUCE1 REDUCE0 STEP0 STEP1");
@@ -38,7 +38,7 @@ TEST_P(StagesOf, AModelGiveItsGradientsInAnyOrderOfBackwardPassesAndHalves) {
           "0F0 1F0 1I0 0I0 0F1 1F1 1I1 1W0 0F2 1F2 1I2 0I1 0W0 1W2 0I2 1W1 0W2 0W1 "
           "REDUCE0 REDUCE1 STEP0 STEP1"}) {
         SCOPED_TRACE(text);
-        LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::Place::memory);
+        LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::MemorySpace::host);
         take_weights(stages);
         const schedule::Program program = program_of(text);
 
@@ -52,7 +52,7 @@ TEST_P(StagesOf, AModelGiveItsGradientsInAnyOrderOfBackwardPassesAndHalves) {
 }
 
 TEST_P(StagesOf, AModelEvaluateAsTheModelDoes) {
-    LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::Place::memory);
+    LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::MemorySpace::host);
     take_weights(stages);
     WholeModel whole = make_stage(config_, device::DType::f64, rows_[0].shape());
     scatter_weights(whole);
@@ -62,9 +62,9 @@ TEST_P(StagesOf, AModelEvaluateAsTheModelDoes) {
     run_all(stages, round_of(shape, program));
 
     ASSERT_EQ(stages.outcomes(0).size(), 3U);
-    for (const auto& [micro_batch, outcome] : stages.outcomes(0)) {
+    for (const auto& [microbatch, outcome] : stages.outcomes(0)) {
         const model::LossState expected =
-            whole.evaluate(stream_, batches_[static_cast<std::size_t>(micro_batch)]);
+            whole.evaluate(stream_, batches_[static_cast<std::size_t>(microbatch)]);
         EXPECT_EQ(outcome.loss, expected.loss);
         EXPECT_EQ(outcome.choices, expected.choices);
     }
@@ -82,8 +82,8 @@ void carry(LocalStages& sender, std::string_view send, LocalStages& receiver, st
 
 // A micro-batch from the first rank to the second and back, several times over.
 TEST_P(StagesOf, TwoRanksHandRowsToEachOtherInMemoryThatIsUsedAgain) {
-    LocalStages first(work_of(0, {0}), nullptr, false, device::Place::memory);
-    LocalStages second(work_of(1, {1}), nullptr, false, device::Place::memory);
+    LocalStages first(work_of(0, {0}), nullptr, false, device::MemorySpace::host);
+    LocalStages second(work_of(1, {1}), nullptr, false, device::MemorySpace::host);
     take_weights(first);
     take_weights(second);
     const schedule::PipelineShape shape = shape_of(2, 1);
@@ -131,7 +131,7 @@ class LoneExchange {
 public:
     explicit LoneExchange(const LocalParameters& held) : plan_(plan_of(held.specs())) {
         exchanges_.emplace_back(plan_, 0, held.specs(), held.values(), held.gradients(), groups_,
-                                device::Place::memory);
+                                device::MemorySpace::host);
     }
 
     std::vector<GradientExchange>* all() { return &exchanges_; }
@@ -157,7 +157,7 @@ class TiedStages : public StagesOf {};
 
 // finish() throws where a gradient is not complete, complete() where one is twice.
 TEST_P(TiedStages, CompleteEachGradientOnceAtTheLastBackwardPassOfAllItsUses) {
-    LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::Place::memory);
+    LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::MemorySpace::host);
     LoneExchange exchange(stages.parameters());
     stages.sum_with(exchange.all());
     const schedule::PipelineShape shape = shape_of(1, 2);
@@ -175,8 +175,8 @@ TEST_P(TiedStages, CompleteEachGradientOnceAtTheLastBackwardPassOfAllItsUses) {
     EXPECT_EQ(updates, 2);
 }
 
-TEST_P(TiedStages, CompleteEachGradientWhereMicroBatchesAreEmpty) {
-    LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::Place::memory);
+TEST_P(TiedStages, CompleteEachGradientWhereMicrobatchesAreEmpty) {
+    LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::MemorySpace::host);
     LoneExchange exchange(stages.parameters());
     stages.sum_with(exchange.all());
     const schedule::PipelineShape shape = shape_of(1, 2);
@@ -219,7 +219,7 @@ TEST(StagesWithoutOwnRows, UseTheirMemoryAgain) {
         .memory = predict(config, spec, rows.shape(), {.dtype = device::DType::f64, .cuts_rows = true}),
         .most_rows = 1};
     const auto group = comm::ghost_group("tensor", 2, 3);
-    LocalStages stages(work, group.get(), true, device::Place::ghost);
+    LocalStages stages(work, group.get(), true, device::MemorySpace::ghost);
     device::Stream stream{.backend = device::GhostStream{}};
     const schedule::PipelineShape shape = schedule::grid_shape(3, 1, 1, 1);
     const schedule::Program program = program_of("1RECV_F0 1F0 1SEND_F0 1RECV_B0 1B0 1SEND_B0 REDUCE1 STEP1");
@@ -246,7 +246,7 @@ TEST(StagesWithoutOwnRows, UseTheirMemoryAgain) {
 }
 
 TEST(RowBuffers, AreMadeOnceForAsManyAsAreInUseAtATime) {
-    RowBuffers buffers(4, 3, device::DType::f64, device::Place::memory);
+    RowBuffers buffers(4, 3, device::DType::f64, device::MemorySpace::host);
 
     const device::Tensor a = buffers.take(4);
     const device::Tensor b = buffers.take(2);
@@ -262,7 +262,7 @@ TEST(RowBuffers, AreMadeOnceForAsManyAsAreInUseAtATime) {
 }
 
 TEST(RowBuffers, RefuseMoreRowsThanTheyWereMadeFor) {
-    RowBuffers buffers(4, 3, device::DType::f64, device::Place::memory);
+    RowBuffers buffers(4, 3, device::DType::f64, device::MemorySpace::host);
 
     EXPECT_EQ(validation::message_of<BugError>([&] { buffers.take(5); }), "a buffer of 4 rows was asked for 5");
 }

@@ -46,7 +46,7 @@ protected:
     }
 
     WholeModel model_of(plan::Recompute recompute, BackwardHalves halves = BackwardHalves::together) const {
-        WholeModel model(config_, GetParam().dtype, device::Place::memory, memory_of(recompute, halves),
+        WholeModel model(config_, GetParam().dtype, device::MemorySpace::host, memory_of(recompute, halves),
                          recompute);
         scatter_weights(model);
         return model;
@@ -135,7 +135,7 @@ TEST(Recompute, InFullHasNoHalvesToTellApart) {
     device::Stream stream{.backend = device::ReferenceStream{}};
     const StageMemory memory =
         predict(config, device::DType::f64, rows.shape(), BackwardHalves::together, plan::Recompute::full);
-    WholeModel model(config, device::DType::f64, device::Place::memory, memory, plan::Recompute::full);
+    WholeModel model(config, device::DType::f64, device::MemorySpace::host, memory, plan::Recompute::full);
 
     EXPECT_EQ(validation::message_of<BugError>(
                   [&] { model.forward_backward(stream, rows.batch(), {}, BackwardHalves::apart); }),

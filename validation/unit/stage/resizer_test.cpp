@@ -39,7 +39,7 @@ List joined(List list, const List& more) {
 // A block whose weights are zero at first, and move as a test likes.
 class Rank {
 public:
-    explicit Rank(model::Family family, device::Place place = device::Place::memory)
+    explicit Rank(model::Family family, device::MemorySpace place = device::MemorySpace::host)
         : stage_(one_block(family), {.layers = {1, 2}}),
           parameters_(stage_.parameters(), device::DType::f64, place),
           place_(place) {}
@@ -77,9 +77,9 @@ public:
 private:
     Stage stage_;
     LocalParameters parameters_;
-    device::Place place_;
-    device::Stream stream_{place_ == device::Place::ghost ? device::Stream{device::GhostStream{}}
-                                                          : device::Stream{device::ReferenceStream{}}};
+    device::MemorySpace place_;
+    device::Stream stream_{place_ == device::MemorySpace::ghost ? device::Stream{device::GhostStream{}}
+                                                                : device::Stream{device::ReferenceStream{}}};
 };
 
 constexpr std::size_t attention_out = 1;  // 32 channels, 32 outputs
@@ -246,7 +246,7 @@ TEST(Resizer, GoesOnFromWhatAnotherRemembers) {
 // the inputs of 10 rows.
 TEST(Resizer, HoldsTheWeightsOnceMoreAndWhatItsFillingRemembers) {
     const std::size_t weights = 32 * 96 + 32 * 32 + 32 * 48 + 48 * 32;
-    Rank rank(model::Family::gpt2), ghost(model::Family::gpt2, device::Place::ghost);
+    Rank rank(model::Family::gpt2), ghost(model::Family::gpt2, device::MemorySpace::ghost);
 
     EXPECT_EQ(rank.resizer().bytes(), 8 * (weights + 48));
     EXPECT_EQ(rank.resizer({.filling = model::Filling::same}).bytes(),
@@ -256,7 +256,7 @@ TEST(Resizer, HoldsTheWeightsOnceMoreAndWhatItsFillingRemembers) {
 }
 
 TEST(Resizer, OfAGhostLeavesOutAsMany) {
-    Rank ghost(model::Family::gpt2, device::Place::ghost);
+    Rank ghost(model::Family::gpt2, device::MemorySpace::ghost);
     Resizer resizer = ghost.resizer({.filling = model::Filling::same});
 
     resizer.begin_period(ghost.stream(), 0.5);

@@ -61,8 +61,8 @@ protected:
 
     WholeModel model_of(plan::Recompute recompute = plan::Recompute::none,
                         BackwardHalves halves = BackwardHalves::together) const {
-        WholeModel model(config_, GetParam().dtype, device::Place::memory, memory_of(0.5, recompute, halves),
-                         recompute);
+        WholeModel model(config_, GetParam().dtype, device::MemorySpace::host,
+                         memory_of(0.5, recompute, halves), recompute);
         scatter_weights(model);
         return model;
     }
@@ -70,7 +70,7 @@ protected:
     model::Resizing resizing_of(const model::Resizing::Lists& lists,
                                 model::Filling filling = model::Filling::zero) const {
         model::Resizing resizing(projections(), filling, GetParam().dtype, rows_.shape().rows,
-                                 device::Place::memory);
+                                 device::MemorySpace::host);
         resizing.keep(lists);
         return resizing;
     }
@@ -248,7 +248,7 @@ TEST_P(ResizingOf, StagesLeaveOutInTrainingAloneAndInEveryScheduleTheSame) {
     for (const char* const text :
          {"0F0 0F1 0B1 0B0 REDUCE0 STEP0", "0F0 0F1 0I0 0I1 0W0 0W1 REDUCE0 STEP0", "0F0 0F1"}) {
         SCOPED_TRACE(text);
-        LocalStages stages(work, nullptr, false, device::Place::memory);
+        LocalStages stages(work, nullptr, false, device::MemorySpace::host);
         stages.rebalance({.resizing = &resizing});
         for (std::size_t i = 0; i < stages.parameters().specs().size(); ++i)
             set_numbers(stages.parameters().values()[i], numbers_of(dense.values()[i]));
@@ -294,14 +294,14 @@ TEST(RememberedPasses, AreThoseOfAPeriod) {
     const TokenRows rows(std::array{make_sample(config, 0, 9)});
     const StageSpec spec{.layers = {1, 2}};
     Stage stage(config, spec);
-    const LocalParameters parameters(stage.parameters(), device::DType::f32, device::Place::ghost);
+    const LocalParameters parameters(stage.parameters(), device::DType::f32, device::MemorySpace::ghost);
     stage.bind(parameters);
-    Workspace workspace({}, device::Place::ghost);
-    Flight flight(0, device::Place::ghost);
+    Workspace workspace({}, device::MemorySpace::ghost);
+    Flight flight(0, device::MemorySpace::ghost);
     device::Stream stream{.backend = device::GhostStream{}};
     const model::TokenBatch batch = rows.batch();
     model::Resizing resizing(stage.projections(), model::Filling::zero, device::DType::f32, rows.shape().rows,
-                             device::Place::ghost);
+                             device::MemorySpace::ghost);
     GhostPasses passes(workspace, nullptr);
     stage.rebalance({.resizing = &resizing});
     passes.rebalance({.resizing = &resizing});

@@ -17,7 +17,7 @@ using NamedNumbers = std::map<std::string, std::vector<double>>;
 // A stage with arenas of exactly the predicted size.
 inline WholeModel make_stage(const model::ModelConfig& config, device::DType dtype, const BatchShape& shape,
                              BackwardHalves halves = BackwardHalves::together) {
-    return WholeModel(config, dtype, device::Place::memory, predict(config, dtype, shape, halves));
+    return WholeModel(config, dtype, device::MemorySpace::host, predict(config, dtype, shape, halves));
 }
 
 inline std::vector<double> numbers_of(device::ConstTensor tensor) {

@@ -26,8 +26,8 @@ inline schedule::Program program_of(std::string_view text) {
 }
 
 // Both stages of a model on one team, or one on each of two.
-inline schedule::PipelineShape shape_of(int teams, int micro_batches, bool is_training = true) {
-    return schedule::grid_shape(teams, 1, 2 / teams, micro_batches, is_training);
+inline schedule::PipelineShape shape_of(int teams, int microbatches, bool is_training = true) {
+    return schedule::grid_shape(teams, 1, 2 / teams, microbatches, is_training);
 }
 
 // Calls a function at each update.
@@ -93,7 +93,7 @@ protected:
     // Of the first micro-batches.
     StepWork step_of(const Round& round) const {
         StepWork work{.batches = {}, .loss_scale = 0.25};
-        for (int m = 0; m < round.shape.micro_batches; ++m) {
+        for (int m = 0; m < round.shape.microbatches; ++m) {
             work.batches.push_back(&batches_[static_cast<std::size_t>(m)]);
         }
         return work;
@@ -112,9 +112,9 @@ protected:
     }
 
     // Of the first micro-batches, one after the other.
-    void train_whole(WholeModel& whole, std::size_t micro_batches, std::vector<double>& losses) {
+    void train_whole(WholeModel& whole, std::size_t microbatches, std::vector<double>& losses) {
         scatter_weights(whole);
-        for (std::size_t m = 0; m < micro_batches; ++m) {
+        for (std::size_t m = 0; m < microbatches; ++m) {
             const PassOptions options{.dropout_key = RandomKey{77}, .loss_scale = 0.25, .label_smoothing = 0.1};
             losses.push_back(whole.forward_backward(stream_, batches_[m], options));
         }
@@ -131,7 +131,7 @@ protected:
 
     static std::vector<double> losses_of(const LocalStages& stages) {
         std::vector<double> losses;
-        for (const auto& [micro_batch, outcome] : stages.outcomes(0)) losses.push_back(outcome.loss);
+        for (const auto& [microbatch, outcome] : stages.outcomes(0)) losses.push_back(outcome.loss);
         return losses;
     }
 

@@ -20,7 +20,7 @@ protected:
         work.specs[0].layers = {0, build_layers(config_).size()};
         work.memory = larger_of(work.memory, whole_.peak());
         work.copies = copies;
-        return {work, nullptr, false, device::Place::memory};
+        return {work, nullptr, false, device::MemorySpace::host};
     }
 
     static void run(LocalStages& stages, std::string_view program) {

@@ -25,7 +25,7 @@ protected:
     const TokenRows rows_{std::array{make_sample(config_, 3, 5), make_sample(config_, 4, 9)},
                           config_.reads_images() ? 0U : 9U};
     device::Stream stream_ = GetParam().stream;
-    WholeModel model_{config_, device::DType::f32, device::Place::memory,
+    WholeModel model_{config_, device::DType::f32, device::MemorySpace::host,
                       larger_of(predict(config_, device::DType::f32, rows_.shape()),
                                 predict(config_, device::DType::f32, rows_.shape(), BackwardHalves::apart))};
     kernels::ValueCheck check_;

@@ -65,7 +65,7 @@ TEST(Compare, SaysWhatIsNotMadeForTheLayout) {
 
     EXPECT_TRUE(schedules[0].forecast);
     EXPECT_FALSE(schedules[1].forecast);
-    EXPECT_NE(text_of(schedules).find("\npipedream: schedule pipedream updates each stage by itself"),
+    EXPECT_NE(to_string(schedules).find("\npipedream: schedule pipedream updates each stage by itself"),
               std::string::npos);
     EXPECT_EQ(nlohmann::json::parse(json_of(schedules))[1]["refused"], schedules[1].refusal);
 }
@@ -88,7 +88,7 @@ TEST(Compare, RefusesWhatIsNoSchedule) {
 TEST(Compare, WritesATableAndLinesOfCommas) {
     const std::vector<Compared> schedules = compare(comparison_of({"1f1b", "pipedream-2bw"}));
 
-    const std::string text = text_of(schedules);
+    const std::string text = to_string(schedules);
     EXPECT_EQ(text.rfind("gpt2-tiny, 2 ranks, 4 micro-batches a step\n"
                          "costs are in cost units, as --cost says: F=1,I=1,W=1 for 1f1b\n\nschedule",
                          0),
@@ -128,7 +128,7 @@ TEST(Compare, CountsTheArithmeticOfStagesWithoutCosts) {
     for (const schedule::StageCost& cost : schedules[1].forecast->costs)
         divided += cost.forward + cost.backward_input + cost.backward_weight;
     EXPECT_NEAR(work, divided, 1e-9 * work);
-    EXPECT_NE(text_of(schedules).find("costs are in GFLOP, counted from the arithmetic of a micro-batch"),
+    EXPECT_NE(to_string(schedules).find("costs are in GFLOP, counted from the arithmetic of a micro-batch"),
               std::string::npos);
 }
 

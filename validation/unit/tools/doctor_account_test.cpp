@@ -16,7 +16,7 @@ TEST(AccountText, HasALineForEachFindingAndOneForItsAdvice) {
         {.name = "link between", .status = Status::ok, .text = "2 us"},
         {.name = "SimGrid", .status = Status::missing, .text = "smpirun", .advice = "get it"}};
 
-    EXPECT_EQ(text_of(findings),
+    EXPECT_EQ(to_string(findings),
               "trireme doctor: what works here\n"
               "  ok      HDF5          1.10.8\n"
               "  ok      link between  2 us\n"
@@ -26,9 +26,9 @@ TEST(AccountText, HasALineForEachFindingAndOneForItsAdvice) {
 }
 
 TEST(AccountText, EndsWithWhatFails) {
-    const std::string text = text_of({{.name = "MPI", .status = Status::fails, .text = "torn"},
-                                      {.name = "HDF5", .status = Status::ok, .text = "1.10.8"},
-                                      {.name = "scratch", .status = Status::fails, .text = "a\nb"}});
+    const std::string text = to_string({{.name = "MPI", .status = Status::fails, .text = "torn"},
+                                        {.name = "HDF5", .status = Status::ok, .text = "1.10.8"},
+                                        {.name = "scratch", .status = Status::fails, .text = "a\nb"}});
 
     EXPECT_TRUE(has(text, "  fails   MPI           torn\n")) << text;
     EXPECT_TRUE(text.ends_with("what fails, and has to work before a run can: MPI, scratch\n")) << text;

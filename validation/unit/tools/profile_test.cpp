@@ -127,7 +127,7 @@ bool has_product(const plan::Profile& profile, const std::array<std::size_t, 3>&
 }
 
 // The MLP of width 16 on two samples of 4 rows, whole and as one of two tensor ranks.
-TEST(MeasureProfile, TakesTimeOfKernelsOnMicroBatchesOfOtherSizes) {
+TEST(MeasureProfile, TakesTimeOfKernelsOnMicrobatchesOfOtherSizes) {
     const model::ModelConfig model = sharable(model::Family::gpt2, Task::language);
     const plan::Profile profile = profile_of(model);
 

@@ -15,11 +15,11 @@ namespace trireme::tools {
 namespace {
 
 // gpt2-tiny: 6 items (embedding, 4 blocks, head), on `pipe` ranks in a row.
-PlanConfig tiny(int pipe, std::size_t micro_batches) {
+PlanConfig tiny(int pipe, std::size_t microbatches) {
     PlanConfig config;
     config.run.model.vocabulary = 257;
     config.run.layout.pipe = pipe;
-    config.run.schedule.microbatches = micro_batches;
+    config.run.schedule.microbatches = microbatches;
     return config;
 }
 
@@ -40,7 +40,7 @@ TEST(ShowPlan, CountsTheParametersOfEachStage) {
 
     EXPECT_EQ(forecast.parameters, (std::vector<std::size_t>{60647424, 21263616, 21263616, 59862528}));
     EXPECT_EQ(forecast.all_parameters, 163037184U);
-    EXPECT_TRUE(has(text_of(forecast),
+    EXPECT_TRUE(has(to_string(forecast),
                     "parameters  60,647,424 / 21,263,616 / 21,263,616 / 59,862,528; 163,037,184 in all\n"));
 }
 
@@ -55,7 +55,7 @@ TEST(ShowPlan, CountsATiedTableOnceInAllAndWhereverItIsHeld) {
 }
 
 TEST(ShowPlan, PutsTheBubbleBesideItsClosedForm) {
-    const std::string text = text_of(foresee(tiny(2, 4)));
+    const std::string text = to_string(foresee(tiny(2, 4)));
 
     EXPECT_TRUE(has(text, "bubble      20.0 %; by the closed form 20.0 %\n")) << text;
     EXPECT_TRUE(has(text, "step        15 cost units (F=1,I=1,W=1,send=0)\n")) << text;
@@ -68,8 +68,8 @@ TEST(ShowPlan, PredictsWhatTheClosedFormsSay) {
         {"inter-layer", 1}, {"gpipe", 1}, {"1f1b", 1}, {"interleaved", 2}, {"looped-bfs", 2}};
     for (const auto& [schedule, chunks] : schedules) {
         for (const int pipe : {1, 2, 3}) {
-            for (const std::size_t micro_batches : {2U, 3U, 5U, 6U}) {
-                PlanConfig config = tiny(pipe, micro_batches);
+            for (const std::size_t microbatches : {2U, 3U, 5U, 6U}) {
+                PlanConfig config = tiny(pipe, microbatches);
                 config.run.schedule.schedule = schedule;
                 config.run.schedule.chunks = chunks;
                 config.run.layout.data = 2;
@@ -79,7 +79,7 @@ TEST(ShowPlan, PredictsWhatTheClosedFormsSay) {
                 const auto closed = closed_form_bubble(forecast.plan, forecast.costs);
                 ASSERT_TRUE(closed.has_value());
                 EXPECT_DOUBLE_EQ(forecast.step.bubble(), *closed)
-                    << schedule << " pipe " << pipe << " micro-batches " << micro_batches;
+                    << schedule << " pipe " << pipe << " micro-batches " << microbatches;
             }
         }
     }
@@ -87,13 +87,13 @@ TEST(ShowPlan, PredictsWhatTheClosedFormsSay) {
 
 struct Halves {
     const char* schedule;
-    std::size_t least_micro_batches;  // of 3 ranks in a row, for a closed form to hold
+    std::size_t least_microbatches;  // of 3 ranks in a row, for a closed form to hold
 };
 
 TEST(ShowPlan, PredictsWhatTheClosedFormsSayOfHalvesWhereTheyHold) {
     for (const auto& [schedule, least] : {Halves{"zb-h1", 1}, {"zb-h2", 5}, {"zb-v", 5}}) {
-        for (const std::size_t micro_batches : {1U, 2U, 4U, 5U, 6U, 9U}) {
-            PlanConfig config = tiny(3, micro_batches);
+        for (const std::size_t microbatches : {1U, 2U, 4U, 5U, 6U, 9U}) {
+            PlanConfig config = tiny(3, microbatches);
             config.run.model.tied = false;
             config.run.schedule.schedule = schedule;
             config.run.costs.stages = {{.forward = 2, .backward_input = 2, .backward_weight = 2}};
@@ -101,18 +101,18 @@ TEST(ShowPlan, PredictsWhatTheClosedFormsSayOfHalvesWhereTheyHold) {
             const Forecast forecast = foresee(config);
 
             const auto closed = closed_form_bubble(forecast.plan, forecast.costs);
-            EXPECT_EQ(closed.has_value(), micro_batches >= least) << schedule << ' ' << micro_batches;
+            EXPECT_EQ(closed.has_value(), microbatches >= least) << schedule << ' ' << microbatches;
             if (!closed) continue;
             const double rounding = 1e-15;  // of what is left of 1
-            EXPECT_NEAR(forecast.step.bubble(), *closed, rounding) << schedule << ' ' << micro_batches;
+            EXPECT_NEAR(forecast.step.bubble(), *closed, rounding) << schedule << ' ' << microbatches;
         }
     }
 }
 
 // Weight halves that are longer than what they fill, and unequal parts.
 TEST(ShowPlan, HasAClosedFormOfHalvesUnderCostsThatItIsMadeFor) {
-    const auto closed = [](const char* schedule, std::size_t micro_batches, const schedule::StageCost& cost) {
-        PlanConfig config = tiny(3, micro_batches);
+    const auto closed = [](const char* schedule, std::size_t microbatches, const schedule::StageCost& cost) {
+        PlanConfig config = tiny(3, microbatches);
         config.run.model.tied = false;
         config.run.schedule.schedule = schedule;
         config.run.costs.stages = {cost};
@@ -155,8 +155,8 @@ TEST(ShowPlan, HasNoClosedFormWhereStagesDifferOrMessagesTakeTime) {
 
     EXPECT_EQ(closed_form_bubble(uneven.plan, uneven.costs), std::nullopt);
     EXPECT_EQ(closed_form_bubble(slow.plan, slow.costs), std::nullopt);
-    EXPECT_FALSE(has(text_of(slow), "closed form"));
-    EXPECT_TRUE(has(text_of(uneven), "(F=2,I=1,W=1,send=0;F=1,I=1,W=1,send=0)"));
+    EXPECT_FALSE(has(to_string(slow), "closed form"));
+    EXPECT_TRUE(has(to_string(uneven), "(F=2,I=1,W=1,send=0;F=1,I=1,W=1,send=0)"));
 }
 
 TEST(ShowPlan, SaysAllInJson) {
@@ -222,19 +222,19 @@ TEST(ShowPlan, SaysWhatItAssumesWithoutACorpus) {
     config.run.model.vocabulary.reset();
     config.run.data.max_length = 100;
 
-    EXPECT_TRUE(has(text_of(foresee(config)),
+    EXPECT_TRUE(has(to_string(foresee(config)),
                     "assumed     micro-batches of 4 samples of 100 tokens, vocabulary 257; name the rows with "
                     "--corpus\n"));
 }
 
 TEST(ShowPlan, SaysThatLaterPlansAreNotShown) {
     PlanConfig config = tiny(1, 2);
-    EXPECT_FALSE(has(text_of(foresee(config)), "decisions"));
+    EXPECT_FALSE(has(to_string(foresee(config)), "decisions"));
 
     config.run.policy.decisions = "later.jsonl";
 
     EXPECT_TRUE(
-        has(text_of(foresee(config)),
+        has(to_string(foresee(config)),
             "decisions   the plans of later.jsonl come later and are not shown; `trireme train --dry-run` "
             "tries them all\n"));
 }
@@ -261,7 +261,7 @@ TEST(ShowPlan, CountsInSecondsWhatWasMeasured) {
     config.run.layout.partition = "measured";
 
     const Forecast forecast = foresee(config);
-    const std::string text = text_of(forecast);
+    const std::string text = to_string(forecast);
 
     EXPECT_EQ(forecast.step.seconds, 3 * 5 + 4 * 18);  // five layers, six layers
     EXPECT_TRUE(has(text, "step        87 s (F=5,I=5,W=5,send=0;F=6,I=6,W=6,send=0)\n")) << text;
@@ -290,12 +290,12 @@ TEST(ShowPlan, CutsGpt2BetterThanPeopleDo) {
     EXPECT_LT(step("parameters"), step("4,3,3,4"));
 }
 
-TEST(ShowPlan, SaysThatMicroBatchesAreOthersThanThoseMeasured) {
+TEST(ShowPlan, SaysThatMicrobatchesAreOthersThanThoseMeasured) {
     const validation::ScratchFolder folder;
     PlanConfig config = tiny(2, 2);
     config.run.costs.profiles = {{tiny_profile(folder)}};
 
-    EXPECT_TRUE(has(text_of(foresee(config)), " of abacus; here there are up to 1,024: measure these\n"));
+    EXPECT_TRUE(has(to_string(foresee(config)), " of abacus; here there are up to 1,024: measure these\n"));
 }
 
 // Rank 1 takes twice as long, and gets three of eleven layers in place of six.
@@ -309,7 +309,7 @@ TEST(ShowPlan, SaysOnWhichDeviceEachRankWasMeasured) {
                                  {folder.write("slow.json", json_of(slow)), config::RankSpan{1, 1}}};
     config.run.layout.partition = "measured";
 
-    const std::string text = text_of(foresee(config));
+    const std::string text = to_string(foresee(config));
 
     EXPECT_TRUE(has(text, "f32, 1 thread of abacus (rank 0) and 1 thread of slide rule (rank 1)\n")) << text;
     EXPECT_TRUE(has(text, "(F=8,I=8,W=8,send=0;F=6,I=6,W=6,send=0)\n")) << text;
@@ -321,7 +321,7 @@ TEST(ShowPlan, TakesCostsThatAreGivenBeforeThoseMeasured) {
     config.run.costs.profiles = {{tiny_profile(folder)}};
     config.run.costs.stages = {{.forward = 2}};
 
-    const std::string text = text_of(foresee(config));
+    const std::string text = to_string(foresee(config));
 
     EXPECT_TRUE(has(text, "step        20 cost units (F=2,I=1,W=1,send=0)\n")) << text;
     EXPECT_FALSE(has(text, "abacus")) << text;
@@ -337,7 +337,7 @@ TEST(ShowPlan, SharesLayersAmongTheRanksThatAreNamed) {
     const Forecast forecast = foresee(config);
 
     EXPECT_EQ(forecast.memory.size(), 3U);
-    EXPECT_EQ(forecast.plan.micro_batches(), 6);
+    EXPECT_EQ(forecast.plan.microbatches(), 6);
     EXPECT_EQ(plan::layout_from_json(json_of(forecast), "it"), forecast.plan.layout);
     config.run.layout.partition = "uniform";
     EXPECT_EQ(refusal(config),

@@ -12,13 +12,13 @@ __device__ inline unsigned own_lane() { return threadIdx.x % warp_size; }
 // where matrices are loaded transposed, in the right one of weights.
 template <unsigned D>
 __device__ constexpr unsigned left_place(unsigned row, unsigned lane) {
-    return place_of<D>(row + lane % 16, lane / 16);
+    return swizzled_offset<D>(row + lane % 16, lane / 16);
 }
 
 // Likewise in a right factor that is multiplied transposed.
 template <unsigned D>
 __device__ constexpr unsigned right_place(unsigned lane) {
-    return place_of<D>(lane / 16 * 8 + lane % 8, lane / 8 % 2);
+    return swizzled_offset<D>(lane / 16 * 8 + lane % 8, lane / 8 % 2);
 }
 
 // A warp's rows of a left factor, loaded from their tile whenever they are used.

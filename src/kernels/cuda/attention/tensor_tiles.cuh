@@ -2,7 +2,7 @@
 // chunks of a row change places by its number, so that eight rows' chunks of one column lie in different banks.
 // So 16 n rows and 2 k chunks further is a place that one exclusive or and one sum find:
 //
-//   place_of(row + 16 n, chunk + 2 k) = (place_of(row, chunk) ^ 16 k) + 16 n D        for chunk < 2
+//   swizzled_offset(row + 16 n, chunk + 2 k) = (swizzled_offset(row, chunk) ^ 16 k) + 16 n D        for chunk < 2
 #pragma once
 
 #include "kernels/cuda/hardware/tensor_core.cuh"
@@ -25,7 +25,7 @@ struct ChunkRows {
 };
 
 template <unsigned D>
-__device__ constexpr unsigned place_of(unsigned row, unsigned chunk) {
+__device__ constexpr unsigned swizzled_offset(unsigned row, unsigned chunk) {
     return row * D + (chunk ^ row % 8) * 8;
 }
 
@@ -39,7 +39,7 @@ __device__ void load_tile(const ChunkRows& from, device::Bf16* tile) {
     const unsigned chunk = threadIdx.x % chunks;
     const unsigned rows = row < from.rows && 8 * chunk < from.columns ? from.rows - row : 0;
     const device::Bf16* const place = from.first + std::size_t{row} * from.stride + 8 * chunk;
-    device::Bf16* const to = tile + place_of<D>(row, chunk);
+    device::Bf16* const to = tile + swizzled_offset<D>(row, chunk);
 #pragma unroll
     for (unsigned i = 0; i < count; i += rows_at_once)
         copy_async<16>(to + i * D, place + std::size_t{i} * from.stride, i < rows);
@@ -60,7 +60,7 @@ __device__ void store_tile(const float (&sums)[R][D / 8][4], Factor&& factor, de
             const unsigned in_tile = row + 16 * r + 8 * half + lane / 4;
 #pragma unroll
             for (unsigned n = 0; n < chunks; ++n) {
-                *reinterpret_cast<unsigned*>(tile + place_of<D>(in_tile, n) + 2 * (lane % 4)) =
+                *reinterpret_cast<unsigned*>(tile + swizzled_offset<D>(in_tile, n) + 2 * (lane % 4)) =
                     pack(own * sums[r][n][2 * half], own * sums[r][n][2 * half + 1]);
             }
         }
@@ -71,7 +71,7 @@ __device__ void store_tile(const float (&sums)[R][D / 8][4], Factor&& factor, de
         const unsigned chunk = i % chunks;
         if (own >= rows || 8 * chunk >= columns) continue;
         *reinterpret_cast<uint4*>(to + own * stride + 8 * chunk) =
-            *reinterpret_cast<const uint4*>(tile + place_of<D>(own, chunk));
+            *reinterpret_cast<const uint4*>(tile + swizzled_offset<D>(own, chunk));
     }
 }
 

@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(gpu::most_row_threads) cross_entropy(Rows<T> o
     const std::int32_t target = op.targets[blockIdx.x];
     const bool has_target = target != no_target;
     if (has_target || op.choices != nullptr) {
-        const unsigned place = gpu::place_of(target, 0, columns);
+        const unsigned place = gpu::column_of(target, 0, columns);
         const W target_logit = place < columns ? static_cast<W>(x[place]) : std::numeric_limits<W>::quiet_NaN();
         const W pivot = gpu::pivot_of(x);
         const gpu::LogitSums<W> sums = gpu::sums_of_row(x, columns, pivot);

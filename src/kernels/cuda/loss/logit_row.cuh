@@ -22,7 +22,7 @@ __device__ inline float quick_exp(float x) { return __expf(x); }
 __device__ inline double quick_exp(double x) { return std::exp(x); }
 
 // Which of a part's columns the target is; no_column if the part has not got it.
-__device__ inline unsigned place_of(std::int32_t target, std::size_t first_column, std::size_t columns) {
+__device__ inline unsigned column_of(std::int32_t target, std::size_t first_column, std::size_t columns) {
     const std::size_t place = static_cast<std::size_t>(target) - first_column;
     return place < columns ? static_cast<unsigned>(place) : no_column;
 }

@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(gpu::most_row_threads) describe(Statistics<T> 
     const W pivot = gpu::pivot_of(x);
     const gpu::LogitSums<W> sums = gpu::sums_of_row(x, columns, pivot);
     if (threadIdx.x != 0) return;
-    const unsigned place = gpu::place_of(op.targets[blockIdx.x], op.first_column, columns);
+    const unsigned place = gpu::column_of(op.targets[blockIdx.x], op.first_column, columns);
     double* const statistics = op.statistics.row(blockIdx.x);
     statistics[logit_field::largest] = static_cast<double>(sums.largest);
     statistics[logit_field::choice] = static_cast<double>(op.first_column + sums.choice);
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(gpu::most_row_threads) differentiate(Gradients
     const double log_sum = op.log_sums[blockIdx.x];
     const W high = static_cast<W>(log_sum);
     const W low = static_cast<W>(log_sum - static_cast<double>(high));
-    gpu::write_gradient<T>(x, columns, gpu::place_of(target, op.first_column, columns),
+    gpu::write_gradient<T>(x, columns, gpu::column_of(target, op.first_column, columns),
                            {high, low, op.factor, op.everyone, op.right});
 }
 

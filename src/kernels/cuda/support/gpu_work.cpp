@@ -29,7 +29,7 @@ struct GpuWork::Told {
     struct Store {
         Store() : Store(first_told_bytes) {}
         explicit Store(std::size_t bytes)
-            : pinned(device::take_pinned_memory(bytes)), gpu(bytes, device::Place::gpu) {}
+            : pinned(device::take_pinned_memory(bytes)), gpu(bytes, device::MemorySpace::gpu) {}
         ~Store() {
             if (pinned != nullptr) device::give_back_pinned_memory(pinned);
         }
@@ -42,7 +42,7 @@ struct GpuWork::Told {
             gpu = {};
             const std::size_t wanted = std::bit_ceil(size);
             pinned = device::take_pinned_memory(wanted);
-            gpu = device::Buffer(wanted, device::Place::gpu);
+            gpu = device::Buffer(wanted, device::MemorySpace::gpu);
         }
 
         std::byte* pinned;
@@ -78,7 +78,7 @@ struct GpuWork::Told {
 GpuWork::GpuWork()
     : facts_(device::gpu_in_use()),
       products_(std::make_unique<ProductLibrary>()),
-      scratch_(first_scratch_bytes, device::Place::gpu),
+      scratch_(first_scratch_bytes, device::MemorySpace::gpu),
       told_(std::make_unique<Told>()) {}
 
 GpuWork::~GpuWork() = default;
@@ -91,7 +91,7 @@ std::byte* GpuWork::scratch(std::size_t bytes) {
     if (size > scratch_.bytes()) {
         queue_.wait();
         scratch_ = {};
-        scratch_ = device::Buffer(size, device::Place::gpu);
+        scratch_ = device::Buffer(size, device::MemorySpace::gpu);
     }
     return scratch_.data() + scratch_.bytes() - size;
 }

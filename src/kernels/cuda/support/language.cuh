@@ -26,7 +26,7 @@ using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
 // The elements of a tensor of the GPU.
 template <class T, class View>
 auto elements(const View& tensor) {
-    return tensor.template as<T>(device::Place::gpu);
+    return tensor.template as<T>(device::MemorySpace::gpu);
 }
 
 // Likewise; without data where the tensor is absent.
@@ -38,7 +38,7 @@ device::Elements<const T> elements_or_none(const device::ConstTensor& tensor) {
 // Names of rows or columns, (n) i32, which may lie in the machine's memory: kernels that follow find them on
 // the GPU.
 inline const std::int32_t* names(device::CudaStream& stream, const device::ConstTensor& tensor) {
-    if (!tensor.is_present() || tensor.place == device::Place::gpu) return elements_or_none<std::int32_t>(tensor).data;
+    if (!tensor.is_present() || tensor.place == device::MemorySpace::gpu) return elements_or_none<std::int32_t>(tensor).data;
     return stream.work->tell(std::span(tensor.as<std::int32_t>().data, tensor.columns));
 }
 

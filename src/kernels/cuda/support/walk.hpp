@@ -21,7 +21,7 @@ struct Walk {
     auto elements_of(const View& tensor) const {
         using All = decltype(tensor.template as<T>());
         if (!tensor.is_present()) return All{};
-        const All all = tensor.template as<T>(device::Place::gpu);
+        const All all = tensor.template as<T>(device::MemorySpace::gpu);
         return tensor.is_contiguous() ? All{all.data, rows, columns, columns} : all;
     }
 };

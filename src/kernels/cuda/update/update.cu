@@ -47,7 +47,7 @@ static_assert(sizeof(Updated<float>) == 5 * sizeof(device::Elements<float>) + si
 template <class Op>
 std::vector<const std::int32_t*> decaying_of(device::CudaStream& stream, std::span<const Op> ops) {
     const auto is_told = [](const Op& op) {
-        return op.decaying.is_present() && op.decaying.place != device::Place::gpu;
+        return op.decaying.is_present() && op.decaying.place != device::MemorySpace::gpu;
     };
     std::vector<std::int32_t> told;
     for (const Op& op : ops) {

@@ -1,4 +1,4 @@
-#include "trireme/plan/micro_batch.hpp"
+#include "trireme/plan/microbatch.hpp"
 
 namespace trireme::plan {
 

@@ -19,7 +19,7 @@ struct SampleVisit {
     friend bool operator==(const SampleVisit&, const SampleVisit&) = default;
 };
 
-struct MicroBatch {
+struct Microbatch {
     std::vector<SampleVisit> samples;
     std::size_t padded_length = 0;  // of every sample; 0: packed
 };
