@@ -271,6 +271,18 @@ TEST(Layering, FindsANamespaceOfAnotherRoom) {
         Lines{});
 }
 
+TEST(Layering, FindsAClassInTwoSources) {
+    const std::string text = "namespace trireme::plan {\nint Plan::ranks() const { return 1; }\n}\n";
+    const PlantedTree tree;
+    tree.plant("src/plan/plan.cpp", text);
+    tree.plant("src/plan/plan_ranks.cpp", text);
+    tree.plant("src/plan/cuda/plan.cpp", text);
+
+    EXPECT_EQ(
+        violations(our_house(), tree.root()),
+        Lines{"src/plan/plan_ranks.cpp:1: defines a part of plan::Plan, as src/plan/plan.cpp does; join them"});
+}
+
 TEST(Layering, FindsNamesThatSayNothing) {
     EXPECT_EQ(found_in("src/base/utils.cpp", "\n"),
               Lines{"src/base/utils.cpp:1: 'utils' says nothing; name it after its one concept"});

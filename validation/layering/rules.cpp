@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "layering/source_text.hpp"
@@ -60,6 +61,7 @@ public:
         for (const File& file : files({"include", "src"})) inspect_code(file);
         for (const File& file : files({"include", "src", "validation", "perf"})) inspect_shape(file);
         inspect_folders();
+        inspect_classes();
         return std::move(found_);
     }
 
@@ -70,6 +72,7 @@ private:
     }
     void inspect_shape(const File& file);
     void inspect_folders();
+    void inspect_classes();
     void inspect_code(const File& file);
     std::string folder_of(const fs::path& file) const;
     void inspect_folder_door(const File& file, const Include& include, const fs::path& target);
@@ -123,6 +126,26 @@ void Inspection::inspect_folders() {
         if (count <= folder_limit) continue;
         found_.push_back(folder.generic_string() + ":1: " + std::to_string(count) + " sources, the limit is " +
                          std::to_string(folder_limit) + "; divide it into folders");
+    }
+}
+
+// A class is defined in one source, beside those that stand in for each other on a platform.
+void Inspection::inspect_classes() {
+    const std::regex platform(R"(/(cuda|simulated|wall)/|/(no_gpu|no_nccl|onednn_|blas_)[^/]*$)");
+    const std::regex definition(R"(^[^\s/#=;(][^\n=;(]*?\b([A-Z]\w+)::(~?\w+|operator[^\s\w]+)\()",
+                                std::regex::multiline);
+    std::map<std::string, std::string> sources;  // of the class of a room
+    for (const File& file : files({"src"})) {
+        if (file.is_header() || std::regex_search(file.path.generic_string(), platform)) continue;
+        std::set<std::string> classes;
+        const std::string code = code_only(file.text);
+        for (std::sregex_iterator match(code.begin(), code.end(), definition), end; match != end; ++match)
+            classes.insert(file.room() + "::" + (*match)[1].str());
+        for (const std::string& name : classes) {
+            const auto [known, is_new] = sources.try_emplace(name, file.path.generic_string());
+            if (!is_new)
+                say(file, 1, "defines a part of " + name + ", as " + known->second + " does; join them");
+        }
     }
 }
 
