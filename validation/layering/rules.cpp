@@ -169,7 +169,9 @@ void Inspection::inspect_folder_door(const File& file, const Include& include, c
     say(file, include.line, from + " has no door to " + to + "; it may use " + joined(house_.room(from)->uses));
 }
 
-// The declarations of a file are in the namespace of its room. Those of base are in the project's.
+// The declarations of a file are in the namespace of its room. Those of base are in the project's, and those of
+// a file that replaces a room's functions, such as comm/mpi/simulated/device.cpp, in the namespace of that
+// room.
 void Inspection::inspect_namespace(const File& file) {
     const std::string own = file.room() == "base" ? "trireme" : "trireme::" + file.room();
     const std::string code = code_only(file.text);
@@ -177,7 +179,8 @@ void Inspection::inspect_namespace(const File& file) {
     std::string last;
     for (std::sregex_iterator match(code.begin(), code.end(), opening), end; match != end; ++match)
         last = (*match)[1];
-    const bool is_own = last.empty() || last == own || starts_with(last, own + "::");
+    const bool is_own = last.empty() || last == own || starts_with(last, own + "::") ||
+                        last == "trireme::" + file.path.stem().string();
     if (!is_own) say(file, 1, "declares in namespace " + last + "; its room's is " + own);
 }
 

@@ -13,7 +13,7 @@
 #include "trireme/device/clock.hpp"
 #include "trireme/device/power.hpp"
 
-namespace trireme::comm {
+namespace trireme::device {
 namespace {
 
 // "1530,1440": hosts say so where their cluster describes clocks, and what is described is metered.
@@ -31,11 +31,11 @@ void spend_seconds(double seconds) { smpi_execute_flops(seconds * sg_host_get_sp
 
 void rest_seconds(double seconds) { sg_actor_sleep_for(seconds); }
 
-std::vector<device::ClockState> clock_states() {
+std::vector<ClockState> clock_states() {
     const char* const list = mhz_of_states();
     if (list == nullptr) return {};
     const sg_host_t host = sg_host_self();
-    std::vector<device::ClockState> states;
+    std::vector<ClockState> states;
     std::istringstream text(list);
     for (std::string mhz; std::getline(text, mhz, ',');) {
         const double speed = sg_host_get_pstate_speed(host, states.size()) / sg_host_get_pstate_speed(host, 0);
@@ -57,4 +57,4 @@ std::optional<double> consumed_joules() {
     return sg_host_get_consumed_energy(sg_host_self());
 }
 
-}  // namespace trireme::comm
+}  // namespace trireme::device
