@@ -37,7 +37,7 @@ for object in "${objects[@]}"; do
         function short(text) {
             sub(/^[ \t]*Function[ :]*(void )?/, "", text)
             sub(/:$/, "", text)
-            gsub(/trireme::gpu::|\(anonymous namespace\)::|\([A-Za-z]*\)$/, "", text)
+            gsub(/trireme::kernels::(gpu::)?|\(anonymous namespace\)::|\([A-Za-z]*\)$/, "", text)
             return text
         }
         BEGIN { kinds = split("HMMA LDSM LDS STS LDGSTS LDG STG MUFU FFMA FMUL FADD SHFL BAR LDL STL", label, " ") }

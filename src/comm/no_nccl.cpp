@@ -7,7 +7,7 @@ NcclSearch find_nccl(const std::vector<std::string>& /*names*/) {
     return {.complaint = "this program was built without NCCL; build it where nccl.h is found"};
 }
 
-std::unique_ptr<Communicator> nccl_group(NcclWiring /*wiring*/, Patience /*patience*/) {
+std::unique_ptr<Communicator> nccl_group(NcclWiring /*wiring*/, device::Patience /*patience*/) {
     throw ResourceError(find_nccl().complaint);
 }
 

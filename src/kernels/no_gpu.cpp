@@ -24,49 +24,51 @@ namespace {
 
 }  // namespace
 
-void run(CudaStream& /*stream*/, const Activation& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const ActivationBackward& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const SiluGate& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const SiluGateBackward& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const Attention& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const AttentionBackward& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const ChannelChange& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const GatherColumns& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const ScatterColumns& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const CrossEntropy& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const ResidualAdd& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const DropoutBackward& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const Embedding& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const EmbeddingBackward& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const Fill& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const FillNormal& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const ImageRows& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const ImageRowsBackward& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const Linear& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const LinearBackwardInput& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const LinearBackwardWeight& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const ColumnSums& /*op*/) { complain(); }
-bool joins_activation(const CudaStream& /*stream*/, DType /*dtype*/, ActivationKind /*kind*/) { return false; }
-void run(CudaStream& /*stream*/, const LogitStatistics& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const MergeLogitStatistics& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const LogitGradients& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const LayerNorm& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const LayerNormBackwardInput& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const LayerNormBackwardWeight& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const RmsNorm& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const RmsNormBackwardInput& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const RmsNormBackwardWeight& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const Rotary& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const GatherRows& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const ScatterRows& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const Copy& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const SpanLoss& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, const BestSpan& /*op*/) { complain(); }
-void run(CudaStream& /*stream*/, std::span<const AdamWUpdate> /*ops*/) { complain(); }
-void run(CudaStream& /*stream*/, std::span<const SgdUpdate> /*ops*/) { complain(); }
-void run(CudaStream& /*stream*/, std::span<const SumOfSquares> /*ops*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const Activation& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const ActivationBackward& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const SiluGate& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const SiluGateBackward& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const Attention& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const AttentionBackward& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const ChannelChange& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const GatherColumns& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const ScatterColumns& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const CrossEntropy& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const ResidualAdd& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const DropoutBackward& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const Embedding& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const EmbeddingBackward& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const Fill& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const FillNormal& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const ImageRows& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const ImageRowsBackward& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const Linear& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const LinearBackwardInput& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const LinearBackwardWeight& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const ColumnSums& /*op*/) { complain(); }
+bool joins_activation(const device::CudaStream& /*stream*/, device::DType /*dtype*/, ActivationKind /*kind*/) {
+    return false;
+}
+void run(device::CudaStream& /*stream*/, const LogitStatistics& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const MergeLogitStatistics& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const LogitGradients& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const LayerNorm& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const LayerNormBackwardInput& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const LayerNormBackwardWeight& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const RmsNorm& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const RmsNormBackwardInput& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const RmsNormBackwardWeight& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const Rotary& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const GatherRows& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const ScatterRows& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const Copy& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const SpanLoss& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, const BestSpan& /*op*/) { complain(); }
+void run(device::CudaStream& /*stream*/, std::span<const AdamWUpdate> /*ops*/) { complain(); }
+void run(device::CudaStream& /*stream*/, std::span<const SgdUpdate> /*ops*/) { complain(); }
+void run(device::CudaStream& /*stream*/, std::span<const SumOfSquares> /*ops*/) { complain(); }
 
-Stream gpu_stream() { throw ResourceError(find_gpus().complaint); }
+device::Stream gpu_stream() { throw ResourceError(device::find_gpus().complaint); }
 std::size_t gpu_stream_bytes() { return 0; }
 
 }  // namespace trireme::kernels
