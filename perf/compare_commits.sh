@@ -4,14 +4,14 @@
 #
 #   perf/compare_commits.sh BASE [COMMIT [RESULT.json]]
 #
-# Seven rounds measure both commits in turns, so that both see the same machine. The medians count. The command resumes:
-# measurements of earlier calls in build/compare/ are kept.
+# Seven rounds (ROUNDS) measure both commits in turns, so that both see the same machine. The medians count. The command
+# resumes: measurements of earlier calls in build/compare/ are kept.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=perf/provenance.sh
 . perf/provenance.sh
 
-readonly rounds=7 work=build/compare
+readonly rounds=${ROUNDS:-7} work=build/compare
 base=$(git rev-parse --short "$1")
 commit=$(git rev-parse --short "${2:-HEAD}")
 result=${3:-}
@@ -63,14 +63,14 @@ median() { # what, commit
         awk '{ value[NR] = $1 } END { print value[int((NR + 1) / 2)] }'
 }
 
-readonly quantities="step_seconds instruction_us build_seconds program_bytes"
+readonly quantities="step_seconds instruction_us program_bytes build_seconds"
 configure "$base"
 configure "$commit"
-for round in $(seq $rounds); do
-    for what in $quantities; do
+for what in $quantities; do
+    for round in $(seq "$rounds"); do
         for each in "$base" "$commit"; do measure "$round" "$what" "$each"; done
+        echo "$what: round $round of $rounds" >&2
     done
-    echo "round $round of $rounds" >&2
 done
 
 printf '%-16s %14s %14s %8s\n' median "$base" "$commit" ratio
