@@ -17,7 +17,7 @@
 #include "trireme/kernels/fill.hpp"
 #include "trireme/kernels/peak.hpp"
 #include "trireme/optim/optimizer.hpp"
-#include "trireme/stage/whole_model.hpp"
+#include "whole_model.hpp"
 
 namespace trireme::perf {
 namespace {

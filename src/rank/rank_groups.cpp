@@ -90,16 +90,6 @@ RankGroups make_groups(const comm::Session& session, const plan::Plan& plan,
     return groups;
 }
 
-RankGroups lone_groups() {
-    RankGroups groups;
-    groups.pipe = {0};
-    groups.activations = comm::single_rank("activations");
-    groups.gradients = comm::single_rank("gradients");
-    groups.update = comm::single_rank("update");
-    groups.record = comm::single_rank("record");
-    return groups;
-}
-
 std::vector<std::vector<int>> pipes_of(const plan::Plan& plan) {
     const schedule::PipelineShape& shape = plan.training.shape;
     Connections connections(plan.teams.size());

@@ -10,8 +10,8 @@
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/rank/batch_view.hpp"
 #include "trireme/rank/rank_model.hpp"
-#include "trireme/stage/whole_model.hpp"
 #include "unit/stage/stage_numbers.hpp"
+#include "whole_model.hpp"
 
 namespace trireme::equivalence {
 namespace {

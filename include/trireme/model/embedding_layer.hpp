@@ -29,7 +29,6 @@ public:
                          device::Arena& scratch) const;
 
 private:
-    std::size_t table_count() const { return tables_.size(); }
     bool has_positions() const { return tables_.size() > 1; }  // this rank
     bool has_types() const { return tables_.size() > 2; }
 

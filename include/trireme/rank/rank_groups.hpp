@@ -33,9 +33,6 @@ struct GroupWiring {
     std::shared_ptr<const comm::NcclLibrary> nccl = {};  // none: tensors go by way of the machine's memory
 };
 
-// What the only rank of a job communicates in.
-RankGroups lone_groups();
-
 // Collective over the ranks of each group; every rank of the job calls it, and makes the groups that it is in,
 // in one order: those of the pipes, of the teams, of the updates, of the buckets. An idle rank is in none but
 // those of all ranks, and alone in that of an update where stages are updated alone.

@@ -21,6 +21,17 @@ using validation::question_row;
 using validation::ScratchFolder;
 using validation::small_corpus;
 
+// The groups of the only rank of a job.
+RankGroups lone_groups() {
+    RankGroups groups;
+    groups.pipe = {0};
+    groups.activations = comm::single_rank("activations");
+    groups.gradients = comm::single_rank("gradients");
+    groups.update = comm::single_rank("update");
+    groups.record = comm::single_rank("record");
+    return groups;
+}
+
 class ZeroModel : public ::testing::Test {
 protected:
     // On all rows of the corpus that the test has written; `samples` of them at a time.

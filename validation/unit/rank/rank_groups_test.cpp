@@ -37,15 +37,5 @@ TEST(Pipes, OfUnequalReplicasAreOne) {
     EXPECT_EQ(pipes, (Pipes{{3, 4}, {0, 1}, {2}}));
 }
 
-TEST(LoneGroups, AreOfOneRank) {
-    const RankGroups groups = lone_groups();
-
-    EXPECT_EQ(groups.pipe, std::vector<int>{0});
-    EXPECT_EQ(groups.activations->size(), 1);
-    EXPECT_EQ(groups.gradients->size(), 1);
-    EXPECT_EQ(groups.tensor, nullptr);
-    EXPECT_TRUE(groups.data.empty());
-}
-
 }  // namespace
 }  // namespace trireme::rank

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/stage/whole_model.hpp"
+#include "whole_model.hpp"
 
 namespace trireme::stage {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "trireme/stage/whole_model.hpp"
+#include "whole_model.hpp"
 
 namespace trireme::stage {
 
