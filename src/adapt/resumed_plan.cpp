@@ -30,7 +30,8 @@ std::optional<SavedOrigin> saved_origin(const Json& facts, const std::string& pl
                           .steady_steps = facts.at("steady_steps"),
                           .decision = plan::decisions_from_jsonl(facts.at("decision").dump(), place).at(0)};
         if (std::ranges::all_of(saved.slowness, [](double factor) { return factor >= 1; })) return saved;
-    } catch (const std::exception&) {  // the entry lacks something, or has another form
+    } catch (const Json::exception&) {  // the entry lacks something
+    } catch (const ConfigError&) {      // the decision has another form
     }
     return std::nullopt;
 }

@@ -7,14 +7,15 @@
 namespace trireme {
 namespace {
 
+struct TooDeep {};
+
 template <class Json>
-Json parsed(std::string_view text, std::string_view source) {
+Json parse_up_to_depth(std::string_view text) {
     using Event = typename Json::parse_event_t;
     const auto is_kept = [&](int depth, Event event, const Json&) {
         const bool opens_level = event == Event::object_start || event == Event::array_start;
         if (!opens_level || depth < max_json_depth) return true;
-        throw ConfigError(cat(source, " is nested deeper than ", max_json_depth,
-                              " levels, as no input of Trireme is; check that it is the right file"));
+        throw TooDeep();
     };
     return Json::parse(text, is_kept);
 }
@@ -24,7 +25,10 @@ Json parsed(std::string_view text, std::string_view source) {
 template <class Json>
 Json parse_json(std::string_view text, std::string_view source) {
     try {
-        return parsed<Json>(text, source);
+        return parse_up_to_depth<Json>(text);
+    } catch (const TooDeep&) {
+        throw ConfigError(cat(source, " is nested deeper than ", max_json_depth,
+                              " levels, as no input of Trireme is; check that it is the right file"));
     } catch (const typename Json::parse_error& error) {
         throw ConfigError(cat(source, " is not whole JSON: it breaks at byte ", error.byte, " of ", text.size(),
                               "; correct it there, or copy it again"));
@@ -34,9 +38,11 @@ Json parse_json(std::string_view text, std::string_view source) {
 }
 
 template <class Json>
-std::optional<Json> try_parse_json(std::string_view text, std::string_view source) {
+std::optional<Json> try_parse_json(std::string_view text) {
     try {
-        return parsed<Json>(text, source);
+        return parse_up_to_depth<Json>(text);
+    } catch (const TooDeep&) {
+        return std::nullopt;
     } catch (const typename Json::exception&) {
         return std::nullopt;
     }
@@ -44,7 +50,7 @@ std::optional<Json> try_parse_json(std::string_view text, std::string_view sourc
 
 template nlohmann::json parse_json(std::string_view, std::string_view);
 template nlohmann::ordered_json parse_json(std::string_view, std::string_view);
-template std::optional<nlohmann::json> try_parse_json(std::string_view, std::string_view);
-template std::optional<nlohmann::ordered_json> try_parse_json(std::string_view, std::string_view);
+template std::optional<nlohmann::json> try_parse_json(std::string_view);
+template std::optional<nlohmann::ordered_json> try_parse_json(std::string_view);
 
 }  // namespace trireme

@@ -23,18 +23,9 @@ struct Lines {
     std::size_t first_unreadable = 0;  // its number, from 1
 };
 
-// Returns nothing if the line is not JSON, or is nested deeper than any record.
-std::optional<nlohmann::json> parse_record(const std::string& line) {
-    try {
-        return try_parse_json<nlohmann::json>(line, "a record");
-    } catch (const ConfigError&) {
-        return std::nullopt;
-    }
-}
-
 // The step of a record; nothing if the line is not a record.
 std::optional<std::size_t> step_of(const std::string& line) {
-    const auto record = parse_record(line);
+    const auto record = try_parse_json<nlohmann::json>(line);
     if (!record || !record->is_object() || !record->contains("step") ||
         !record->at("step").is_number_unsigned())
         return std::nullopt;

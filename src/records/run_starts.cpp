@@ -19,7 +19,7 @@ std::size_t starts_in_vain(const std::filesystem::path& file, const SlurmJob& jo
     std::ifstream lines(file);
     lines.exceptions(std::ios::badbit);  // no memory is an error, not the end of the file
     for (std::string line; std::getline(lines, line);) {
-        const auto record = try_parse_json<nlohmann::json>(line, file.string());
+        const auto record = try_parse_json<nlohmann::json>(line);
         if (!record || !record->is_object()) continue;
         const auto start = try_read_record<StartLine>(*record);
         const bool is_in_vain = start && start->job == job.id && start->behind_step == first_step;

@@ -25,7 +25,7 @@ Words content_of(const fs::path& path) {
 std::optional<Json> object_in(const fs::path& path) {
     const Words text = content_of(path);
     if (!text) return std::nullopt;
-    auto json = try_parse_json<Json>(*text, path.string());
+    auto json = try_parse_json<Json>(*text);
     if (!json || !json->is_object()) {
         throw ConfigError(
             cat(path.string(), " is no JSON object; it is damaged: remove it to report what the rest says"));
@@ -114,7 +114,7 @@ void add_lines(RunRecords& records, const std::string& text, const fs::path& pat
     for (std::size_t number = 1; begin < text.size(); ++number) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());
         const std::string place = cat(path.string(), ", line ", number);
-        const auto json = try_parse_json<Json>(std::string_view(text).substr(begin, end - begin), place);
+        const auto json = try_parse_json<Json>(std::string_view(text).substr(begin, end - begin));
         const bool is_unfinished = end == text.size() && !json;
         if (!is_unfinished) add_line(records, slow, json.value_or(Json()), place);
         begin = end + 1;

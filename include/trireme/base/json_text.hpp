@@ -11,15 +11,15 @@ namespace trireme {
 // once for each level.
 inline constexpr int max_json_depth = 64;
 
-// Json is nlohmann::json or nlohmann::ordered_json. `source` names the text in messages.
+// Json is nlohmann::json or nlohmann::ordered_json.
 
-// Throws ConfigError if `text` is not JSON, is nested too deeply, or holds a number beyond the range of a
-// double.
+// Throws ConfigError, which names the text by `source`, if `text` is not JSON, is nested too deeply, or holds a
+// number beyond the range of a double.
 template <class Json>
 Json parse_json(std::string_view text, std::string_view source);
 
-// Returns nothing if `text` is not JSON. Throws ConfigError if it is nested too deeply.
+// Returns nothing where parse_json() would throw.
 template <class Json>
-std::optional<Json> try_parse_json(std::string_view text, std::string_view source);
+std::optional<Json> try_parse_json(std::string_view text);
 
 }  // namespace trireme

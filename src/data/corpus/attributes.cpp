@@ -74,7 +74,7 @@ void read_special_tokens(archive::hdf5::Id file, CorpusInfo& info) {
 
 void read_classes(archive::hdf5::Id file, CorpusInfo& info) {
     if (info.rows > 0) info.classes = number_up_to(file, info.path, "classes", most_classes);
-    auto names = corpus_schema::class_names_of(read_text(file, info.path, "class_names"), info.path);
+    auto names = corpus_schema::class_names_of(read_text(file, info.path, "class_names"));
     if (!names) refuse(info.path, "its attribute 'class_names' is no list of names");
     if (!names->empty() && names->size() != info.classes)
         refuse(info.path, "it has ", names->size(), " names for ", info.classes, " classes");

@@ -94,8 +94,8 @@ std::string class_names_text(const std::vector<std::string>& names) {
     return nlohmann::json(names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::optional<std::vector<std::string>> class_names_of(std::string_view text, const std::string& source) {
-    const auto list = try_parse_json<nlohmann::json>(text, cat("the list class_names of ", source));
+std::optional<std::vector<std::string>> class_names_of(std::string_view text) {
+    const auto list = try_parse_json<nlohmann::json>(text);
     if (!list || !list->is_array()) return std::nullopt;
     std::vector<std::string> names;
     for (const nlohmann::json& name : *list) {

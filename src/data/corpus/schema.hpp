@@ -50,7 +50,7 @@ std::vector<DatasetForm> datasets_of(const CorpusInfo& info);
 // As one attribute: a JSON list.
 std::string class_names_text(const std::vector<std::string>& names);
 // Returns nothing if the text, an attribute of the file `source`, is not such a list.
-std::optional<std::vector<std::string>> class_names_of(std::string_view text, const std::string& source);
+std::optional<std::vector<std::string>> class_names_of(std::string_view text);
 
 using DatasetSums = std::map<std::string, std::string>;  // the SHA-256 of each dataset
 

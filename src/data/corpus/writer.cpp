@@ -136,7 +136,7 @@ void name_classes(CorpusInfo& info, const std::vector<std::string>& names) {
     if (names.size() < info.classes)
         throw BugError(cat(names.size(), " names for classes up to ", info.classes - 1));
     info.classes = names.size();
-    info.class_names = corpus_schema::class_names_of(corpus_schema::class_names_text(names), info.path).value();
+    info.class_names = corpus_schema::class_names_of(corpus_schema::class_names_text(names)).value();
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ std::string config_json_of(const ModelConfig& config, const std::string& dtype, 
         file["tie_word_embeddings"] = config.tied;
     }
     if (config.task == Task::classify && config.labels > 0) write_labels(config, file);
-    Json whole = try_parse_json<Json>(base, "the model's earlier config.json").value_or(Json::object());
+    Json whole = try_parse_json<Json>(base).value_or(Json::object());
     if (!whole.is_object()) whole = Json::object();
     whole.erase("num_labels");  // the names of the classes say how many there are
     if (!config.label_names.empty()) {

@@ -41,8 +41,6 @@ TEST(JsonText, IsRefusedBeyondTheDepthLimit) {
     EXPECT_EQ(refusal(objects(max_json_depth + 1)), expected);
     EXPECT_EQ(refusal(lists(100'000)), expected);
     EXPECT_EQ(refusal(std::string(100'000, '[')), expected);
-    EXPECT_EQ(message_of<ConfigError>([] { try_parse_json<ordered_json>(lists(100'000), "my.json"); }),
-              expected);
 }
 
 TEST(JsonText, NamesTheByteOfAnError) {
@@ -52,9 +50,10 @@ TEST(JsonText, NamesTheByteOfAnError) {
 }
 
 TEST(JsonText, IsNothingIfATolerantReaderCannotParseIt) {
-    EXPECT_FALSE(try_parse_json<json>("{\"step\": 1", "steps.jsonl"));
-    EXPECT_FALSE(try_parse_json<json>("[1e999]", "steps.jsonl"));
-    EXPECT_EQ(try_parse_json<json>("{\"step\": 1}", "steps.jsonl").value().at("step"), 1);
+    EXPECT_FALSE(try_parse_json<json>("{\"step\": 1"));
+    EXPECT_FALSE(try_parse_json<json>("[1e999]"));
+    EXPECT_FALSE(try_parse_json<ordered_json>(lists(100'000)));
+    EXPECT_EQ(try_parse_json<json>("{\"step\": 1}").value().at("step"), 1);
 }
 
 }  // namespace
