@@ -128,9 +128,8 @@ std::optional<Choice> Deciding::choose(std::size_t step) {
         if (is_look(step)) note_silence(observed);
         return std::nullopt;
     }
-    const bool is_recorded = std::ranges::find(recorded_, step, &plan::Decision::step) != recorded_.end();
     std::optional<PlanTransition> transition;
-    if (is_recorded) {
+    if (is_recorded(step)) {
         transition.emplace(plan_transition(job_, current_, nodes_, *decision));
     } else {
         std::string why;
@@ -144,7 +143,7 @@ std::optional<Choice> Deciding::choose(std::size_t step) {
     decision->microbatches = next.microbatches();
     offer_help(step, observed, *transition);
     offers_to_take_back_ = is_taken_back;
-    return Choice{std::move(*decision), std::move(*transition), is_recorded};
+    return Choice{std::move(*decision), std::move(*transition), is_recorded(step)};
 }
 
 // Remembers how steps were without the help that the transition would begin or change.
@@ -162,9 +161,15 @@ void Deciding::offer_help(std::size_t step, const plan::Observation& observed,
 }
 
 bool Deciding::is_look(std::size_t step) const {
-    return job_.config.policy.straggler != config::StragglerPolicy::off &&
+    return job_.config.policy.straggler != config::StragglerPolicy::off && step > 0 &&
            step % job_.config.policy.look_every == 0;
 }
+
+bool Deciding::is_recorded(std::size_t step) const {
+    return std::ranges::find(recorded_, step, &plan::Decision::step) != recorded_.end();
+}
+
+bool Deciding::may_change_plan(std::size_t step) const { return is_look(step) || is_recorded(step); }
 
 void Deciding::note(plan::Decision& decision, const records::PlanChange& change) {
     decision.from = change.from;
@@ -198,7 +203,7 @@ std::string Deciding::take_complaint() {
     return complaint;
 }
 
-void refuse_unlike_plans(comm::Communicator& control, const std::optional<Choice>& choice, std::size_t step) {
+void refuse_unlike_plans(comm::Communicator& control, const Choice* choice, std::size_t step) {
     const std::vector<std::string> plans =
         gather_all(control, choice ? hash_of(choice->transition.to.plan) : "none");
     if (std::ranges::count(plans, plans.front()) == std::ssize(plans)) return;

@@ -62,14 +62,24 @@ std::size_t held_elements(const std::vector<layout::HeldTensor>& tensors) {
     return sum;
 }
 
-// Collective over all ranks, of which one may have much to read and another one little.
+double stall_limit(const RunningPlan& running) {
+    return rank::stall_limit(running.current.plan, running.session.rank(),
+                             running.job.config.run.stall_timeout);
+}
+
+// Limits how long this rank waits for others in the groups that outlive a plan.
+void limit_patience(const RunningPlan& running) {
+    running.control.give_up_after(stall_limit(running));
+    running.mover.give_up_after(stall_limit(running));
+    if (running.twin != nullptr) running.twin->group().give_up_after(stall_limit(running));
+}
+
+// Collective over all ranks.
 void load(const std::filesystem::path& checkpoint, const RunningPlan& running) {
-    running.control.never_give_up();
-    agree(running.control, [&] {
+    rank::read_together(running.control, stall_limit(running), [&] {
         const checkpoint::StoredModel stored = checkpoint::StoredModel::open(checkpoint);
         running.trainer->fill({.stored = &stored, .resumes = true});
     });
-    limit_patience(running);
 }
 
 // Every rank reads what it will hold from the checkpoint that all have saved, whatever it held before.
@@ -119,20 +129,6 @@ std::unique_ptr<comm::NodeMemory> make_twin(config::MoveWay way, const comm::Ses
         if (nodes[static_cast<std::size_t>(rank)] == session.node()) ranks.push_back(rank);
     }
     return session.node_memory(ranks, patience);
-}
-
-// A rank that has nothing to do has nobody to wait for.
-void limit_patience(const RunningPlan& running) {
-    const config::RunConfig& config = running.job.config;
-    std::vector<comm::Communicator*> lasting{&running.control, &running.mover};
-    if (running.twin != nullptr) lasting.push_back(&running.twin->group());
-    for (comm::Communicator* const group : lasting) {
-        if (running.current.plan.team_of(running.session.rank()) < 0) {
-            group->never_give_up();
-        } else {
-            group->give_up_after(config.run.stall_timeout);
-        }
-    }
 }
 
 void start_trainer(const RunningPlan& running) {

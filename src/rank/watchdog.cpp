@@ -4,9 +4,11 @@
 #include <chrono>
 #include <cstring>
 #include <iterator>
+#include <limits>
 #include <thread>
 #include <utility>
 
+#include "trireme/comm/agreement.hpp"
 #include "trireme/comm/collectives.hpp"
 #include "trireme/device/clock.hpp"
 
@@ -156,6 +158,16 @@ std::string Watchdog::block() const {
                     line == lines_.end() ? "does not answer" : line->second);
     }
     return text;
+}
+
+double stall_limit(const plan::Plan& plan, int rank, double stall_timeout) {
+    return plan.team_of(rank) < 0 ? std::numeric_limits<double>::infinity() : stall_timeout;
+}
+
+void read_together(comm::Communicator& control, double stall_limit, const std::function<void()>& read) {
+    control.never_give_up();
+    agree(control, read);
+    control.give_up_after(stall_limit);
 }
 
 }  // namespace trireme::rank

@@ -10,6 +10,7 @@
 #include "trireme/adapt/deciding.hpp"
 #include "trireme/comm/session.hpp"
 #include "trireme/rank/rank_trainer.hpp"
+#include "trireme/rank/tracing.hpp"
 #include "trireme/rank/watchdog.hpp"
 #include "trireme/run/train.hpp"
 
@@ -53,9 +54,10 @@ public:
     virtual void settle(records::StepOutcome outcome,
                         const std::function<void(records::StepOutcome&)>& record) = 0;
 
-    // Collective. True after steps at which the plan may change; waits until all earlier steps are recorded.
-    virtual bool may_change_plan(std::size_t step) = 0;
-    // Collective. The change of plan that is due, if there is one and memory suffices for it; null otherwise.
+    // Collective. Returns when the records of all earlier steps are complete.
+    virtual void wait_for_records() = 0;
+    // Collective. Returns the change of plan that is due after `step` steps if memory suffices for it, and null
+    // otherwise.
     virtual std::shared_ptr<adapt::Choice> choose(std::size_t step) = 0;
     // Collective.
     virtual records::PlanChange change_plan(adapt::Choice& choice, std::size_t step) = 0;
@@ -93,6 +95,7 @@ std::unique_ptr<Backend> ghost_backend(const config::RunConfig& config, const co
                                        comm::Communicator& control, device::Patience patience);
 
 // Collective over all ranks. Trains from the first step to the last one, or until something stops the run.
-Ending run_steps(Backend& backend, const comm::Session& session, comm::Communicator& control);
+Ending run_steps(Backend& backend, rank::Tracing& tracing, const comm::Session& session,
+                 comm::Communicator& control);
 
 }  // namespace trireme::run

@@ -116,14 +116,14 @@ void evaluate(const config::EvaluateConfig& told, comm::Session& session) {
     setup::refuse_more_than_memory(bytes, job.place, session, *control);
     device::Stream stream =
         rank::make_stream(config.run.precision.device, setup::threads_per_rank(config.run, session, *control));
-    if (current.plan.team_of(session.rank()) < 0) control->never_give_up();
     const rank::GpuRoad road = rank::gpu_road(config.run, session, *control);
     const rank::GroupWiring wiring = wiring_for(stream, road, watchdog);
     rank::RankModel model(job, current, session.rank(),
                           make_groups(session, current.plan, current.gradients.buckets, wiring));
     const comm::MessagesOfScope messages(watchdog.postman());
     watchdog.ask([&] { return model.position(); });
-    agree(*control, [&] {
+    const double stall_limit = rank::stall_limit(current.plan, session.rank(), run.stall_timeout);
+    rank::read_together(*control, stall_limit, [&] {
         const checkpoint::ReadProgress progress(*job.stored, model.stored_bytes(*job.stored),
                                                 run.quiet || session.rank() != 0);
         model.fill(stream, run.seed, {.stored = &*job.stored});

@@ -130,10 +130,7 @@ public:
         world_->records.add(session_.rank(), outcome, record);
     }
 
-    bool may_change_plan(std::size_t step) override {
-        barrier(control_);
-        return step > 0;
-    }
+    void wait_for_records() override { barrier(control_); }
 
     std::shared_ptr<adapt::Choice> choose(std::size_t step) override {
         look_began_ = device::now_seconds();

@@ -3,7 +3,6 @@
 #include "trireme/base/error.hpp"
 #include "trireme/device/clock.hpp"
 #include "trireme/rank/stopping.hpp"
-#include "trireme/rank/tracing.hpp"
 #include "trireme/setup/peak_rate.hpp"
 
 namespace trireme::run {
@@ -11,8 +10,8 @@ namespace {
 
 class Run {
 public:
-    Run(Backend& backend, const comm::Session& session, comm::Communicator& control)
-        : backend_(backend), session_(session), control_(control) {}
+    Run(Backend& backend, rank::Tracing& tracing, const comm::Session& session, comm::Communicator& control)
+        : backend_(backend), tracing_(tracing), session_(session), control_(control) {}
 
     Ending take_steps() {
         backend_.prepare(tracing_.trace());
@@ -34,7 +33,8 @@ private:
     // work may stay in flight. Returns the number of steps done.
     std::size_t take_stretch(std::size_t first) {
         tracing_.begin_step(first + 1, 0);
-        if (backend_.may_change_plan(first)) change_plan(first);
+        backend_.wait_for_records();
+        if (parts_.deciding.may_change_plan(first)) change_plan(first);
         std::size_t end = backend_.end_of_stretch(first);
         backend_.trainer().begin_stretch(first, end);
         for (std::size_t step = first; step < end; ++step) {
@@ -105,19 +105,20 @@ private:
     }
 
     Backend& backend_;
+    rank::Tracing& tracing_;
     RunParts& parts_ = backend_.parts();
     const setup::Job& job_ = parts_.job;
     const comm::Session& session_;
     comm::Communicator& control_;
-    rank::Tracing tracing_{job_.config.run.trace, control_};
     Divergence divergence_{job_.config.run.on_nan};
     std::optional<records::Stop> stop_;  // why the run ends before its last step; empty if it continues
 };
 
 }  // namespace
 
-Ending run_steps(Backend& backend, const comm::Session& session, comm::Communicator& control) {
-    return Run(backend, session, control).take_steps();
+Ending run_steps(Backend& backend, rank::Tracing& tracing, const comm::Session& session,
+                 comm::Communicator& control) {
+    return Run(backend, tracing, session, control).take_steps();
 }
 
 }  // namespace trireme::run

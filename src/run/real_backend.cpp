@@ -83,13 +83,13 @@ public:
         allocated_bytes_ = setup::forget_peak(job_.place);
         start_trainer(running_);
         rank_.watchdog.ask([this] { return trainer_->position(); });
-        rank_.control.never_give_up();  // while ranks read, of which one may have much to read
-        agree(rank_.control, [&] {
-            trainer_->fill({.stored = job_.stored ? &*job_.stored : nullptr,
-                            .resumes = job_.resumes,
-                            .goes_on_resizing = goes_on_resizing_});
-        });
-        limit_patience(running_);
+        rank::read_together(
+            rank_.control,
+            rank::stall_limit(parts_.current.plan, rank_.session.rank(), job_.config.run.stall_timeout), [&] {
+                trainer_->fill({.stored = job_.stored ? &*job_.stored : nullptr,
+                                .resumes = job_.resumes,
+                                .goes_on_resizing = goes_on_resizing_});
+            });
         agree(rank_.control, [&] { parts_.recorder.open_directory(); });
         prepare_saving();
         parts_.recorder.begin(parts_.current, parts_.deciding.origin(), memory_, peak);
@@ -108,15 +108,19 @@ public:
         record(outcome);
     }
 
-    bool may_change_plan(std::size_t) override { return true; }
+    void wait_for_records() override {}
 
     std::shared_ptr<adapt::Choice> choose(std::size_t step) override {
-        std::optional<adapt::Choice> choice = parts_.deciding.choose(step);
-        if (parts_.deciding.is_look(step)) refuse_unlike_plans(rank_.control, choice, step);
+        std::shared_ptr<adapt::Choice> choice;
+        agree(rank_.control, [&] {
+            std::optional<adapt::Choice> own = parts_.deciding.choose(step);
+            if (own) choice = std::make_shared<adapt::Choice>(std::move(*own));
+        });
+        refuse_unlike_plans(rank_.control, choice.get(), step);
         // The memory for recorded changes was checked before the first step.
         const bool is_checked = choice && (choice->is_recorded || !choice->transition.moves_state);
         if (!choice || !(is_checked || has_room_for(choice->transition))) return nullptr;
-        return std::make_shared<adapt::Choice>(std::move(*choice));
+        return choice;
     }
 
     records::PlanChange change_plan(adapt::Choice& choice, std::size_t step) override {

@@ -8,12 +8,15 @@
 namespace trireme::run {
 namespace {
 
-Ending run_on(Backend& backend, const comm::Session& session, comm::Communicator& control) {
+// `tracing` outlives the backend, whose threads write to it, and begins after the backend is made.
+Ending run_on(Backend& backend, std::optional<rank::Tracing>& tracing, const comm::Session& session,
+              comm::Communicator& control) {
     if (backend.parts().job.config.run.dry_run) {
         backend.show_plan();
         return Ending::done;
     }
-    return run_steps(backend, session, control);
+    tracing.emplace(backend.parts().job.config.run.trace, control);
+    return run_steps(backend, *tracing, session, control);
 }
 
 }  // namespace
@@ -24,13 +27,16 @@ Ending train(const config::RunConfig& given, comm::Session& session, device::Sto
     const auto control = session.all_ranks("control", watchdog.patience());
     const config::RunConfig config =
         setup::with_profiles_of_ranks(setup::with_device_of_ranks(given, session, *control), session, *control);
-    if (setup::is_of_ghosts(config))
-        return run_on(*ghost_backend(config, session, *control, watchdog.patience()), session, *control);
+    std::optional<rank::Tracing> tracing;
+    if (setup::is_of_ghosts(config)) {
+        const auto backend = ghost_backend(config, session, *control, watchdog.patience());
+        return run_on(*backend, tracing, session, *control);
+    }
     Continuation continuation(session.rank() == 0 ? signals : nullptr);
     const auto backend = real_backend(config, {session, *control, watchdog, stopping, continuation}, signals);
     const comm::MessagesOfScope messages(watchdog.postman());
     try {
-        return run_on(*backend, session, *control);
+        return run_on(*backend, tracing, session, *control);
     } catch (const ResourceError& error) {
         throw ResourceError(continuation.after(error.what()), error.where());
     }

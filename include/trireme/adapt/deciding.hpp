@@ -28,9 +28,9 @@ struct Choice {
 // The first step behind `first` where a policy looks at what was observed; `steps` if none does.
 std::size_t next_look(const config::PolicyConfig& policy, std::size_t first, std::size_t steps);
 
-// Collective over `control`, at a look behind `step` steps. Throws ConfigError where ranks chose unlike plans:
-// they are made from files, too, which a node may see otherwise than the others.
-void refuse_unlike_plans(comm::Communicator& control, const std::optional<Choice>& choice, std::size_t step);
+// Collective over `control`. Throws ConfigError if ranks chose different plans after `step` steps: plans also
+// depend on files, which may differ between nodes.
+void refuse_unlike_plans(comm::Communicator& control, const Choice* choice, std::size_t step);
 
 class Deciding {
 public:
@@ -52,8 +52,11 @@ public:
 
     // Behind `step` steps. None: the plan stays.
     std::optional<Choice> choose(std::size_t step);
-    // Whether it is time to look at what was observed, and for other channels to be left out.
+    // True if a policy looks at what was observed after `step` steps. Other channels may be skipped from then
+    // on.
     bool is_look(std::size_t step) const;
+    // True if the plan may change after `step` steps: a policy looks, or --decisions has a line for them.
+    bool may_change_plan(std::size_t step) const;
     // It was made, and from here on steps are by the next plan. Completes the decision.
     void note(plan::Decision& decision, const records::PlanChange& change);
 
@@ -77,6 +80,7 @@ private:
         bool is_judged = false;
     };
 
+    bool is_recorded(std::size_t step) const;
     void note_silence(const plan::Observation& observed);
     std::optional<plan::Decision> wanted(const plan::Observation& observed);
     std::optional<plan::Decision> take_back(const plan::Observation& observed);

@@ -38,9 +38,6 @@ struct RunningPlan {
 std::unique_ptr<comm::NodeMemory> make_twin(config::MoveWay way, const comm::Session& session,
                                             device::Patience patience);
 
-// How long this rank waits for others in the groups that last, by the plan.
-void limit_patience(const RunningPlan& running);
-
 // Collective over all ranks. The trainer of the running plan, with groups of its own.
 void start_trainer(const RunningPlan& running);
 

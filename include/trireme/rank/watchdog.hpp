@@ -19,6 +19,7 @@
 
 #include "trireme/comm/postman.hpp"
 #include "trireme/comm/session.hpp"
+#include "trireme/plan/plan.hpp"
 
 namespace trireme::rank {
 
@@ -96,5 +97,14 @@ private:
     std::map<int, std::string> lines_;  // of the ranks that have sent one, and this one's
     bool another_speaks_ = false;
 };
+
+// Returns how many seconds `rank` waits for others before it gives up. An idle rank never does: it waits for
+// whole steps of other ranks.
+double stall_limit(const plan::Plan& plan, int rank, double stall_timeout);
+
+// Collective over `control`. Calls `read` on every rank, which may take much longer on one rank than on
+// another: until all ranks have read, none of them gives up. Afterwards they give up after `stall_limit`
+// seconds.
+void read_together(comm::Communicator& control, double stall_limit, const std::function<void()>& read);
 
 }  // namespace trireme::rank
