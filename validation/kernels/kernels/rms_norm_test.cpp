@@ -50,8 +50,9 @@ RmsNorm finished_norm(Operands& t, std::size_t rows, std::size_t channels) {
 }
 
 // A forward pass and both halves of its backward pass over 4 rows of 6 channels.
-struct Norm {
-    explicit Norm(Operands& t) : input(t.random(4, 6)), gain(t.random(1, 6)), grad_output(t.random(4, 6)) {
+struct RmsNormPasses {
+    explicit RmsNormPasses(Operands& t)
+        : input(t.random(4, 6)), gain(t.random(1, 6)), grad_output(t.random(4, 6)) {
         forward = {input, gain, t.unwritten(4, 6), t.unwritten(1, 4)};
         back = {input, gain, forward.inv_rms, grad_output, {}, t.unwritten(4, 6)};
         back_weight = {input, forward.inv_rms, grad_output, t.zeros(1, 6)};
@@ -69,7 +70,7 @@ struct Norm {
 
 TEST(RmsNorm, HasTheGradientsOfItsBackwardHalves) {
     Operands t;
-    const Norm norm(t);
+    const RmsNormPasses norm(t);
     const auto loss = [&] { return norm.loss(); };
 
     run_reference(norm.forward);
@@ -82,7 +83,7 @@ TEST(RmsNorm, HasTheGradientsOfItsBackwardHalves) {
 
 TEST(RmsNormBackwardInput, AddsTheGradientThatPassesTheNormBy) {
     Operands t;
-    Norm norm(t);
+    RmsNormPasses norm(t);
     const device::Tensor residual = t.random(4, 6);
     norm.back.residual = residual;
     const auto loss = [&] { return norm.loss() + dot(norm.input, residual); };
@@ -95,7 +96,7 @@ TEST(RmsNormBackwardInput, AddsTheGradientThatPassesTheNormBy) {
 
 TEST(RmsNormBackwardInput, MayReplaceTheResidual) {
     Operands t;
-    Norm norm(t);
+    RmsNormPasses norm(t);
     norm.back.residual = t.random(4, 6);
     run_reference(norm.forward);
     run_reference(norm.back);
@@ -123,7 +124,7 @@ TEST(RmsNormBackwardWeight, AddsToWhatIsThere) {
 
 TEST(RmsNorm, RefusesShapesThatDoNotFit) {
     Operands t;
-    Norm norm(t);
+    RmsNormPasses norm(t);
     norm.forward.gain = t.random(1, 5);
     norm.back.residual = t.random(3, 6);
     norm.back_weight.inv_rms = t.random(1, 3);
@@ -135,7 +136,7 @@ TEST(RmsNorm, RefusesShapesThatDoNotFit) {
 
 TEST(RmsNorm, CostsEveryOperandOnce) {
     Operands t(device::DType::f32);
-    const Norm norm(t);
+    const RmsNormPasses norm(t);
 
     EXPECT_EQ(norm.forward.cost().flops, 0);
     EXPECT_EQ(norm.forward.cost().bytes, 4 * (24 + 6 + 24 + 4));
