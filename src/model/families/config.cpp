@@ -45,7 +45,7 @@ void check_heads(const ModelConfig& config) {
     }
     if (groups != config.heads && !traits_of(config.family).shares_keys) {
         throw ConfigError(cat("--groups ", groups, " does not fit a ", name_of(config.family), " model with ",
-                              config.heads, " heads: only those of a llama share keys; leave it out"));
+                              config.heads, " heads: heads of this family do not share keys; leave it out"));
     }
 }
 

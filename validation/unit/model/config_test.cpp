@@ -104,9 +104,9 @@ TEST(Model, RefusesSizesThatContradictEachOther) {
               "--heads 8 is not a multiple of --groups 3; every group needs the same number of heads");
     EXPECT_EQ(complaint("llama-tiny", [](auto& m) { m.width = 120; }),
               "--width 120 over --heads 8 makes heads of 15 channels; rotary positions turn pairs of channels");
-    EXPECT_EQ(
-        complaint("gpt2", [](auto& m) { m.groups = 4; }),
-        "--groups 4 does not fit a gpt2 model with 12 heads: only those of a llama share keys; leave it out");
+    EXPECT_EQ(complaint("gpt2", [](auto& m) { m.groups = 4; }),
+              "--groups 4 does not fit a gpt2 model with 12 heads: heads of this family do not share keys; "
+              "leave it out");
     EXPECT_EQ(complaint("vit-tiny", [](auto& m) { m.image.patch = 5; }),
               "--image-size 32 is not a multiple of --patch 5; an image is cut into whole patches");
     EXPECT_EQ(complaint("vit-tiny", [](auto& m) { m.positions = 64; }),
