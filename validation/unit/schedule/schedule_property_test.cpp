@@ -7,9 +7,11 @@
 #include <optional>
 #include <regex>
 #include <span>
+#include <vector>
 
 #include "error_message.hpp"
 #include "trireme/base/error.hpp"
+#include "trireme/schedule/catalog.hpp"
 #include "trireme/schedule/check.hpp"
 #include "trireme/schedule/generate.hpp"
 #include "trireme/schedule/lower.hpp"
@@ -19,9 +21,14 @@
 namespace trireme::schedule {
 namespace {
 
-const std::array kinds = {schedule_named("inter-layer"), schedule_named("gpipe"),      schedule_named("1f1b"),
-                          schedule_named("interleaved"), schedule_named("looped-bfs"), schedule_named("zb-h1"),
-                          schedule_named("zb-h2"),       schedule_named("zb-v")};
+// Those that keep old weights are tested in pipedream_test.cpp.
+std::vector<Schedule> kinds_with_one_weight() {
+    std::vector<Schedule> kinds(schedules().begin(), schedules().end());
+    std::erase_if(kinds, [](const Schedule& each) { return each.keeps_old_weights; });
+    return kinds;
+}
+
+const std::vector<Schedule> kinds = kinds_with_one_weight();
 
 // A row of a grid or, where the schedule is made for it, of a V.
 struct Row {
@@ -260,6 +267,10 @@ int peak_of(const Row& row, int team) {
 void expect_closed_form_of_time(const Row& row, const StageCost& cost, const StepTime& step) {
     const double work =
         row.microbatches * row.chunks * (cost.forward + cost.backward_input + cost.backward_weight);
+    const EqualRow equal{.pipe = static_cast<double>(row.pipe),
+                         .chunks = static_cast<double>(row.chunks),
+                         .microbatches = static_cast<double>(row.microbatches)};
+    EXPECT_EQ(step.idle(0), row.kind.idle(equal, cost).value_or(step.idle(0))) << row.text();
     const double idle = idle_of(row, cost).value_or(step.idle(0));
     EXPECT_EQ(step.seconds, work + idle) << row.text();
     for (int team = 0; team < row.pipe; ++team) {
