@@ -14,7 +14,7 @@
 namespace trireme::adapt {
 namespace {
 
-// The operations in all ranks' matrix products of blocks, as if nothing was left out. Steps differ by their
+// Returns the flops in the blocks' matmuls of all ranks, without skipped channels. Steps differ by their
 // samples.
 double flops_of_step(const plan::Observation& observed) {
     double flops = 0;
@@ -53,7 +53,7 @@ void Deciding::know_links(const layout::RankLinks& links) {
     if (chooses) policy_ = straggler_policy(job_, current_, origin_.layout, nodes_, links.team);
 }
 
-// The first estimate is the time of the rank that sends and receives most, over the measured link.
+// Before the first change, the estimate is the time on the measured link for the rank that transfers most.
 double Deciding::predict_seconds(const PlanTransition& transition) const {
     const std::size_t most =
         transition.moves.bytes(&mover::Move::most_elements_of_a_rank, job_.config.optimizer, job_.dtype);
@@ -72,8 +72,8 @@ bool Deciding::repays(const plan::Decision& decision, const PlanTransition& tran
     return false;
 }
 
-// Ranks that compute for another one shorten the steps only if they, and their messages, have the time. A help
-// is judged once after each of its changes, if ranks are as slow as they were when it began.
+// Offloading shortens the steps only if helper ranks and links have time to spare. Migrations are judged once
+// after each change, provided that no rank's slowness has changed since they began.
 std::optional<plan::Decision> Deciding::take_back(const plan::Observation& observed) {
     constexpr std::size_t fewest = 5;  // steps
     constexpr double least_gain = 0.01;
@@ -94,7 +94,7 @@ std::optional<plan::Decision> Deciding::take_back(const plan::Observation& obser
         .terms = {{"step_s", observed.step_seconds}, {"predicted_step_s", before}}};
 }
 
-// The policy's decision, unless it is a help that was taken back while ranks were as slow as they are now.
+// Returns the policy's decision, unless it repeats migrations that were ended at the current slowness.
 std::optional<plan::Decision> Deciding::wanted(const plan::Observation& observed) {
     auto decision = policy_(observed, current_.plan);
     if (!taken_back_) return decision;
@@ -105,7 +105,8 @@ std::optional<plan::Decision> Deciding::wanted(const plan::Observation& observed
     return std::nullopt;
 }
 
-// A policy that finds nothing to do about a slow rank in the plan of the options does not say why.
+// Reports that a rank is slow although the policy keeps the plan of the options, because a policy gives no
+// reason.
 void Deciding::note_silence(const plan::Observation& observed) {
     const plan::Plan& plan = current_.plan;
     const auto slowest = std::ranges::max_element(observed.slowness);
@@ -146,7 +147,7 @@ std::optional<Choice> Deciding::choose(std::size_t step) {
     return Choice{std::move(*decision), std::move(*transition), is_recorded(step)};
 }
 
-// Remembers how steps were without the help that the transition would begin or change.
+// Remembers the step times without migrations, to judge the migrations that the transition begins or changes.
 void Deciding::offer_help(std::size_t step, const plan::Observation& observed,
                           const PlanTransition& transition) {
     offered_.reset();

@@ -5,7 +5,7 @@
 namespace trireme::adapt {
 namespace {
 
-constexpr double weight_of_new = 0.3;  // of the last step in what was lately
+constexpr double weight_of_new = 0.3;  // weight of the last step in the moving average
 
 void follow(double& value, double sample) { value += weight_of_new * (sample - value); }
 
@@ -25,7 +25,7 @@ void Observer::go_on_from(const std::vector<double>& slowness, std::size_t stead
     steady_steps_ = steady_steps;
 }
 
-// What was before a rank became slow, or ceased to be, says nothing of what is now.
+// A change of slowness restarts the averages, because earlier steps no longer predict the next ones.
 std::vector<policy::SlownessChange> Observer::add(records::StepOutcome& outcome) {
     std::vector<policy::SlownessChange> changes = watch_.add(outcome.ranks);
     steady_steps_ = changes.empty() ? steady_steps_ + 1 : 0;

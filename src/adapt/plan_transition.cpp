@@ -16,14 +16,14 @@ namespace {
 constexpr std::size_t max_bytes_in_flight = std::size_t{32} << 20;  // enough to keep a link busy
 constexpr std::size_t min_bytes_in_flight = std::size_t{1} << 20;
 
-// The file or the policy that made the decision.
+// Names the file or the policy that the decision comes from.
 std::string describe_source(const config::RunConfig& config, const plan::Decision& decision) {
     if (config.policy.decisions.empty()) return cat("policy ", decision.policy);
     return cat("--decisions ", config.policy.decisions, ", step ", decision.step);
 }
 
-// Moments cannot follow during a step if steps overlap: a rank that waits for moments in an update has not yet
-// sent what other ranks wait for, and these do not advance the moments while they wait.
+// If steps overlap, moments cannot follow during a step. A rank that waits for moments in an update has not yet
+// sent what other ranks wait for, and these do not advance the moments while they wait (deadlock).
 void check_move(const config::RunConfig& config, const plan::Plan& plan) {
     if (config.policy.move != config::MoveWay::overlap || plan.training.ends_with_step()) return;
     throw ConfigError(cat("schedule ", plan.schedule,
@@ -82,8 +82,7 @@ void check_migration(const layout::Migration& migration, const std::vector<layou
     }
 }
 
-// Helpers have to know how many channels are lent, whatever the weights are; and gradients that others send are
-// not to be mistaken for a filling.
+// Checks the migrations and stores them in the plan.
 void migrate(const std::vector<layout::Migration>& migrations, int ranks, plan::Plan& plan) {
     for (const layout::Migration& each : migrations) {
         if (each.from < ranks && each.to < ranks) {
@@ -104,7 +103,7 @@ void check_hash(const std::string& known, const plan::Plan& plan, const char* wh
             " when the decision was recorded; use the options of that run, or remove \"from\" and \"to\""));
 }
 
-// Stages that are updated alone may skip different updates, and then their state does not fit together.
+// Stages with separate updates may skip different ones; their state then belongs to different steps.
 void check_updates(const config::RunConfig& config, const plan::Plan& plan) {
     if (config.run.on_nan == config::OnNan::stop || !plan.training.shape.updates_alone) return;
     throw ConfigError(
@@ -115,8 +114,8 @@ void check_updates(const config::RunConfig& config, const plan::Plan& plan) {
 
 // Bytes of a rank's state in one plan.
 struct StateBytes {
-    std::size_t values = 0;
-    std::size_t moments = 0;  // each of them
+    std::size_t values = 0;   // parameters
+    std::size_t moments = 0;  // one of the tensors that the optimizer keeps
 };
 
 StateBytes state_bytes(const setup::Job& job, const setup::PlanState& state, int rank) {
@@ -134,7 +133,8 @@ std::size_t plan_bytes(const setup::Job& job, const setup::PlanState& state, int
     return setup::plan_memory({job, state}, &job.config.optimizer, state.gradients, rank, saves).total();
 }
 
-// The elements that a rank may have in flight within the memory limit.
+// Returns how many elements a rank may have in flight within the memory limit. Throws ConfigError if even
+// `min_bytes_in_flight` do not fit.
 std::size_t elements_within_limit(const PlanTransition& transition, const setup::Job& job, int ranks) {
     const std::size_t each = bytes_of(wide_of(job.dtype));
     const std::size_t limit = job.config.layout.memory_limit;
@@ -152,7 +152,7 @@ std::size_t elements_within_limit(const PlanTransition& transition, const setup:
     return std::min(max_bytes_in_flight, limit - most) / each;
 }
 
-// Checks the memory that helpers need beyond what was checked when the plan was made.
+// Throws ConfigError if ranks that migrate work exceed --memory-limit; the plan was checked without migrations.
 void check_memory_of_help(const setup::Job& job, const setup::PlanState& next) {
     const std::size_t limit = job.config.layout.memory_limit;
     if (limit == 0) return;
@@ -168,7 +168,7 @@ void check_memory_of_help(const setup::Job& job, const setup::PlanState& next) {
     }
 }
 
-// The plan of the decision; the options and the plan before it give what the decision leaves open.
+// Makes the plan of the decision. Options and the plan `before` supply what the decision leaves open.
 setup::PlanState decided_state(const setup::Job& job, const plan::Plan& before, int ranks,
                                const plan::Decision& decision) {
     const config::RunConfig& config = job.config;
@@ -214,8 +214,8 @@ PlanTransition checked_transition(const setup::Job& job, const setup::PlanState&
     return transition;
 }
 
-// The bytes of memory in which a rank's messages travel. The ranks that receive what comes from other nodes
-// into node memory are not known in advance, so with --move twins every rank counts as one of them.
+// Returns the bytes of a rank's message buffers. With --move twins it is not known in advance which ranks
+// receive messages from other nodes into node memory, so every rank counts.
 std::size_t bytes_in_flight_on(const PlanTransition& transition, const setup::Job& job, int rank) {
     const device::DType wide = wide_of(job.dtype);
     switch (job.config.policy.move) {
@@ -246,13 +246,13 @@ std::size_t PlanTransition::moving_bytes(const setup::Job& job, int rank) const 
     const StateBytes after = state_bytes(job, to, rank);
     const std::size_t count = kept_of(job.config.optimizer, job.dtype);
     const config::MoveWay way = job.config.policy.move;
-    if (way == config::MoveWay::restart) return 0;  // either plan's memory is all that there is
+    if (way == config::MoveWay::restart) return 0;  // the state of the two plans is never held together
     if (way == config::MoveWay::overlap)
         return count * before.moments + std::max(before.values + after.values, plan_bytes(job, to, rank));
     std::size_t most = before.values + after.values + count * after.moments;
     for (std::size_t moved = 1; moved <= count; ++moved)
         most = std::max(most, before.values + (count - moved + 1) * before.moments + moved * after.moments);
-    // The memory that a node's ranks share holds at most what they will have: each rank counts its own part.
+    // Node memory holds at most the state that the node's ranks will have; each rank counts its own part.
     if (way == config::MoveWay::twins) most += std::max(after.values, after.moments);
     return most;
 }

@@ -12,16 +12,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What a checkpoint says of the plan that it was in, which the options had not.
+// A checkpoint's entry about its plan, if this was not the plan of the options.
 struct SavedOrigin {
-    std::string hash;  // of the options' plan
+    std::string hash;  // hash of the plan of the options
     std::string straggler;
     std::vector<double> slowness;
     std::size_t steady_steps = 0;
     plan::Decision decision;
 };
 
-// Reads the entry of a checkpoint; empty if this program did not write it.
+// Reads the entry of a checkpoint; returns nothing if it does not have the form that this program writes.
 std::optional<SavedOrigin> saved_origin(const Json& facts, const std::string& place) {
     try {
         SavedOrigin saved{.hash = facts.at("options_plan"),
@@ -30,14 +30,14 @@ std::optional<SavedOrigin> saved_origin(const Json& facts, const std::string& pl
                           .steady_steps = facts.at("steady_steps"),
                           .decision = plan::decisions_from_jsonl(facts.at("decision").dump(), place).at(0)};
         if (std::ranges::all_of(saved.slowness, [](double factor) { return factor >= 1; })) return saved;
-    } catch (const Json::exception&) {  // the entry lacks something
-    } catch (const ConfigError&) {      // the decision has another form
+    } catch (const Json::exception&) {  // a field is missing or has another type
+    } catch (const ConfigError&) {      // the decision is malformed
     }
     return std::nullopt;
 }
 
-// The option that differs from those of the saved run, whose policy therefore does not hold; empty if none
-// does.
+// Describes the first difference from the saved run that invalidates its policy's decision; empty if there is
+// none.
 std::string describe_difference(const SavedOrigin& saved, const setup::Setup& setup, std::size_t ranks) {
     if (saved.slowness.size() != ranks)
         return cat("it was saved with ", saved.slowness.size(), " ranks, and this job has ", ranks);
@@ -48,8 +48,8 @@ std::string describe_difference(const SavedOrigin& saved, const setup::Setup& se
     return {};
 }
 
-// Follows the saved decision. The memory was checked when the plan was chosen. The plan that it was chosen in
-// may have been another one than that of the options. Returns why that is not possible; empty if it is.
+// Applies the saved decision to the plan of the options. Returns why that is impossible; empty on success. The
+// hash `from` is cleared, because the decision may have been made in another plan than that of the options.
 std::string follow_saved(SavedOrigin saved, setup::Setup& setup, const std::vector<int>& nodes) {
     plan::Decision wanted = saved.decision;
     wanted.from.clear();
@@ -78,7 +78,7 @@ void go_on_in_saved_plan(setup::Setup& setup, const std::vector<int>& nodes) {
         setup.origin.words = cat("begins in that of the options, and not in the checkpoint's: ", why);
 }
 
-// True if the run is in the plan of its checkpoint, with as much to remember, and for the same use.
+// True if the plan and the way to choose pruned channels are those of the checkpoint.
 bool chooses_as_before(const setup::Setup& setup) {
     const std::string now = resizing_facts(setup.job, setup.current);
     const Json run = Json::parse(setup.job.stored->state()->run);
@@ -91,11 +91,11 @@ std::vector<plan::Decision> decisions_of_file(const std::string& file) {
     return plan::decisions_from_jsonl(read_regular_file(file, "--decisions"), file);
 }
 
-// Follows the decisions before the first step, and checks all others.
+// Applies the decisions before the first step, and checks all others.
 RecordedChanges follow_recorded(setup::Setup& setup, const std::vector<int>& nodes, int rank) {
     const setup::Job& job = setup.job;
     RecordedChanges left;
-    setup::PlanState ahead;  // in which the last decision that is left ends
+    setup::PlanState ahead;  // plan after the last of the remaining decisions so far
     for (plan::Decision& decision : decisions_of_file(job.config.policy.decisions)) {
         if (decision.step >= job.steps) {
             throw ConfigError(cat("--decisions ", job.config.policy.decisions, ", step ", decision.step,
@@ -140,8 +140,8 @@ std::string origin_facts(const setup::Job& job, const setup::PlanOrigin& origin,
         .dump();
 }
 
-// The decision is completed, because the plan before, which gives what the decision leaves open, will not be
-// known to the run that resumes.
+// The previous plan supplies what a decision leaves open. A resumed run does not know that plan, so the
+// decision is completed here.
 void note_origin(plan::Decision decision, const plan::Plan& plan, setup::PlanOrigin& origin) {
     origin.decision.reset();
     decision.to = hash_of(plan);

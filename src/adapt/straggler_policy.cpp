@@ -16,7 +16,7 @@
 namespace trireme::adapt {
 namespace {
 
-// Calls use(product, channels, outputs) for each projection of the model, of all ranks together.
+// Calls use(product, channels, outputs) for each projection of the model, with the sizes of the whole tensor.
 template <class Use>
 void for_each_product(const model::ModelConfig& model, Use&& use) {
     for (const model::Layer& layer : build_layers(model)) {
@@ -35,7 +35,7 @@ layout::ProductParts weights_of_products(const model::ModelConfig& model) {
     return weights;
 }
 
-// What the ranks of a team share, and how much of their products that is.
+// Returns the widths that the ranks of a team share (key groups, MLP columns) and their fractions of the work.
 std::vector<policy::SharedWidth> widths_of(const model::ModelConfig& model) {
     const auto [attention_in, attention_out, mlp_in, mlp_out] = weights_of_products(model);
     const double attention = attention_in + attention_out;
@@ -77,7 +77,7 @@ bool reads_what_all_have(std::size_t product) {
            product == static_cast<std::size_t>(layout::Product::mlp_in);
 }
 
-// How many times a team executes the model in a step, if parts of it are counted as such.
+// Returns how often a team executes the model per step; a stage counts as its fraction of the layers.
 double passes_of(const plan::Plan& plan, const layout::Team& team) {
     double passes = 0;
     for (const int stage : team.stages) {
@@ -108,8 +108,8 @@ bool may_cut_elsewhere(const plan::Plan& plan) {
     return has_one_stage_each(plan) && plan.layout.stages.size() > 1;
 }
 
-// Halves of zero-bubble schedules and loops are made for rows with equally many micro-batches, and somebody's
-// own programs say themselves who executes what.
+// Schedules with split backward passes and with several stages per rank are generated for equally many
+// micro-batches per replica. Programs from a file fix the ranks themselves.
 bool may_take_uneven_turns(const plan::Plan& plan) {
     const schedule::Schedule* const schedule = schedule::find_schedule(plan.schedule);
     const bool is_taker = plan.schedule == schedule::searched_schedule ||
@@ -138,8 +138,8 @@ policy::Policy straggler_policy(const setup::Job& job, const setup::PlanState& c
     throw BugError("unknown policy for stragglers");
 }
 
-// A slow rank tells its helpers dY, and they add up P, in as many rounds each; weights are waited for in the
-// forward pass. All else travels beside products. Of the team that it costs most.
+// A slow rank sends dY to its helpers, and they sum up P, in equally many rounds each. The forward pass waits
+// for the weights. All other messages overlap with matmuls.
 policy::HelpCosts help_costs(const setup::Job& job, const setup::PlanState& current, const layout::Link& link) {
     policy::HelpCosts costs{.work = weights_of_products(job.model), .spread = current.plan.spread};
     const double all = costs.work[0] + costs.work[1] + costs.work[2] + costs.work[3];
@@ -178,6 +178,8 @@ void check_uneven(const config::RunConfig& config, const plan::Plan& plan) {
 
 }  // namespace
 
+// Helpers must know the number of offloaded channels without looking at weights. Gradients that helpers send
+// must not be mistaken for fillings of pruned channels.
 void check_resized_help(const config::ResizeConfig& resize) {
     if (resize.fill != model::Filling::zero)
         throw ConfigError("ranks with helpers replace pruned channels by zeros only; use --resize-fill zero");

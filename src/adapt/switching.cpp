@@ -13,17 +13,17 @@
 namespace trireme::adapt {
 namespace {
 
-// The bytes of `values` parameters and of `moments` elements of each number that the optimizer keeps.
+// Returns the bytes of `values` parameters and of `moments` elements of each tensor that the optimizer keeps.
 std::size_t bytes_of_state(std::size_t values, std::size_t moments, const setup::Job& job) {
     return values * bytes_of(job.dtype) +
            kept_of(job.config.optimizer, job.dtype) * moments * bytes_of(wide_of(job.dtype));
 }
 
-// How the state gets to its new place, once that is there.
+// A method of moving the state to the memory of the new plan. Bytes are summed over ranks.
 struct Way {
     std::size_t moved_bytes = 0;
     std::size_t kept_bytes = 0;
-    std::function<void(rank::RankState)> move = {};
+    std::function<void(rank::RankState)> move = {};  // called once the new trainer exists
 };
 
 Way way_by_messages(PlanTransition& transition, const RunningPlan& running) {
@@ -74,7 +74,7 @@ void limit_patience(const RunningPlan& running) {
     if (running.twin != nullptr) running.twin->group().give_up_after(stall_limit(running));
 }
 
-// Collective over all ranks.
+// Collective over all ranks. Fills the new trainer from `checkpoint`.
 void load(const std::filesystem::path& checkpoint, const RunningPlan& running) {
     rank::read_together(running.control, stall_limit(running), [&] {
         const checkpoint::StoredModel stored = checkpoint::StoredModel::open(checkpoint);
@@ -82,7 +82,7 @@ void load(const std::filesystem::path& checkpoint, const RunningPlan& running) {
     });
 }
 
-// Every rank reads what it will hold from the checkpoint that all have saved, whatever it held before.
+// Collective over all ranks. Saves a checkpoint, from which each rank reads its state under the new plan.
 Way way_by_disk(PlanTransition& transition, const RunningPlan& running) {
     const setup::PlanState& to = transition.to;
     const std::vector<layout::HeldTensor> updated = rank::updated_tensors(to.plan, to.gradients);
@@ -105,7 +105,7 @@ Way way_to(PlanTransition& transition, const RunningPlan& running) {
     throw BugError("unknown way to move");
 }
 
-// What is left of a plan whose memory and groups are given back.
+// Frees the memory and groups of the old plan and returns its state; the state is empty with --move restart.
 rank::RankState leave_plan(const RunningPlan& running) {
     rank::RankState state = running.trainer->take_state();
     running.trainer.reset();

@@ -25,12 +25,12 @@ namespace {
 
 struct SplitLine {
     std::vector<Setting> settings;        // in the order given
-    std::vector<std::string> positional;  // what belongs to no option
+    std::vector<std::string> positional;  // words that belong to no option
 };
 
 namespace po = boost::program_options;
 
-// Every value stays text: the option itself knows what it expects, and says it better.
+// Boost reads all values as text, because the options check them and give better messages.
 po::options_description descriptions(const std::vector<OptionGroup>& groups) {
     po::options_description all;
     for (const OptionGroup& group : groups) {
@@ -54,7 +54,7 @@ po::options_description descriptions(const std::vector<OptionGroup>& groups) {
     throw ConfigError(cat(option, " needs a value; see trireme ", command, " --help"));
 }
 
-// Boost would give a switch the word after it: --skip-bad rows.jsonl.
+// Appends "=on" to switches. Otherwise Boost would take the next word as the value: --skip-bad rows.jsonl.
 std::vector<std::string> with_switches_on(std::span<const char* const> arguments,
                                           const std::vector<OptionGroup>& groups) {
     std::vector<std::string> words(arguments.begin(), arguments.end());
@@ -76,7 +76,7 @@ std::vector<po::option> parsed(const std::string& command, std::span<const char*
             .allow_unregistered()
             .run()
             .options;
-    } catch (const po::invalid_command_line_syntax& error) {  // --batch= or --batch at the end
+    } catch (const po::invalid_command_line_syntax& error) {  // "--batch=", or "--batch" as the last word
         refuse_missing_value(command, error.get_option_name());
     }
 }
@@ -96,8 +96,9 @@ void refuse_repetition(const std::vector<Setting>& earlier, const Setting& setti
                           in_quotes(setting.value), "); keep one"));
 }
 
-// `arguments` follow the command's name. Throws ConfigError for an unknown option (the nearest known one
-// named), one without its value, and one given twice that may not be.
+// Splits `arguments`, which follow the command's name, into options and other words. Throws ConfigError for an
+// unknown option (and names the nearest known one), an option without its value, and an option that is given
+// twice but is not repeatable.
 SplitLine split_line(const std::string& command, std::span<const char* const> arguments,
                      const std::vector<OptionGroup>& groups) {
     SplitLine line;
@@ -135,7 +136,7 @@ void refuse_unknown_command(const std::string& name) {
     throw ConfigError(cat("unknown command ", in_quotes(name), meant.empty() ? "; see trireme --help" : meant));
 }
 
-// Those of one place, which take the place of earlier ones.
+// Applies the settings of one source (a file or the command line), which override those of earlier sources.
 void set_all(const std::vector<Setting>& settings, const std::vector<OptionGroup>& groups) {
     std::set<std::string> given;
     for (const Setting& setting : settings) {
@@ -146,8 +147,8 @@ void set_all(const std::vector<Setting>& settings, const std::vector<OptionGroup
     }
 }
 
-// Config files in the order given, then the command line: what comes later wins. Gives all settings in this
-// order.
+// Applies the config files in the order given, then the command line; later sources override earlier ones.
+// Returns the settings of each source in this order.
 std::vector<std::vector<Setting>> stack(const SplitLine& line, const std::vector<OptionGroup>& groups) {
     std::vector<std::vector<Setting>> places;
     for (const Setting& setting : line.settings) {
@@ -158,7 +159,8 @@ std::vector<std::vector<Setting>> stack(const SplitLine& line, const std::vector
     return places;
 }
 
-// With `--resume auto` the first start uses --init, and later starts resume.
+// Throws ConfigError if --init has no effect. It has one with
+// `--resume auto`, because the first start uses --init.
 void refuse_init_beside_resume(const SplitLine& line, const config::RunConfig& config) {
     const bool has_init = std::ranges::find(line.settings, "init", &Setting::name) != line.settings.end();
     if (!has_init || config.model.init == "random" || config.run.resume == "auto") return;
@@ -166,7 +168,8 @@ void refuse_init_beside_resume(const SplitLine& line, const config::RunConfig& c
                           " brings the weights; omit one of them"));
 }
 
-// The same on top of the options in the checkpoint that is resumed.
+// Does what stack() does. If a checkpoint is resumed, its
+// saved options come first, and all sources override them.
 void stack_resumed(const SplitLine& line, const std::vector<OptionGroup>& groups, config::RunConfig& config) {
     const std::vector<std::vector<Setting>> places = stack(line, groups);
     const std::optional<config::SavedOptions> saved = run::saved_options(config.run);
@@ -205,7 +208,7 @@ Command train_command(Words words) {
     return command;
 }
 
-// Options of `train` may come from config files; those of `plan` alone may not.
+// Config files may set the options of `train`, but not those that only `plan` has.
 Command plan_command(Words words) {
     tools::PlanConfig config;
     const std::vector<OptionGroup> of_train = train_options(config.run);
@@ -225,7 +228,8 @@ Command plan_command(Words words) {
     return config;
 }
 
-// Options of `train` may come from config files here, too. They are checked as there, and handed on.
+// Config files may set the options of `train` here, too. These
+// are checked as for `train` and passed to the simulated ranks.
 Command simulate_command(Words words) {
     tools::SimulateConfig config;
     config::RunConfig run;
@@ -250,7 +254,7 @@ Command simulate_command(Words words) {
     return config;
 }
 
-// A command with options of its own, and words without one, which `take` puts into the configuration.
+// Parses a command that has options of its own and positional words; `take` stores these in the configuration.
 template <class Config>
 Command tool_command(const char* name, Words words, std::vector<OptionGroup> (*options_of)(Config&),
                      void (*take)(Config&, const std::vector<std::string>&)) {
@@ -263,7 +267,7 @@ Command tool_command(const char* name, Words words, std::vector<OptionGroup> (*o
     return config;
 }
 
-// A command with options of its own alone.
+// Parses a command that has options of its own and no positional words.
 template <class Config>
 Command command_of_options(const char* name, Words words, std::vector<OptionGroup> (*options_of)(Config&),
                            void (*check)(const Config&)) {
@@ -277,7 +281,7 @@ Command command_of_options(const char* name, Words words, std::vector<OptionGrou
     return config;
 }
 
-// `trireme help [COMMAND [GROUP|--all]]`, or the reference in one of the other formats.
+// Parses `trireme help [COMMAND [GROUP|--all]]`, or a request for the reference in another format.
 Command help_command(Words words) {
     if (words.empty()) return ShowText{general_help()};
     const std::string first = words.front();

@@ -1,4 +1,4 @@
-// What a command line asks for.
+// Parses a command line into a command.
 #pragma once
 
 #include <span>
@@ -26,14 +26,14 @@ using Command = std::variant<ShowText, TrainCommand, config::EvaluateConfig, too
                              tools::SimulateConfig, ProfileCommand, tools::DoctorConfig, tools::PrepareConfig,
                              tools::ConvertConfig, InspectConfig, ReportConfig>;
 
-// True for the commands that every rank of an MPI job runs; asking for their help is none.
+// True for commands that every rank of an MPI job runs. False for a request for their help.
 bool needs_session(std::span<const char* const> arguments);
 
 // `arguments` follow the program's name; `mpi` is the MPI library it was built with, for --version. Reads
-// config files, and of a checkpoint that is resumed its options. Throws ConfigError.
+// config files, and the options of a checkpoint that is resumed. Throws ConfigError.
 Command parse_command_line(std::span<const char* const> arguments, const std::string& mpi);
 
-// Sets what the options leave to the number of ranks, also in config.resolved.
+// Sets the options whose default depends on the number of ranks, also in config.resolved.
 void fit_to_ranks(config::RunConfig& config, int ranks);
 
 }  // namespace trireme::app

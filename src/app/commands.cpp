@@ -56,7 +56,7 @@ constexpr auto common_train_options = std::to_array<std::string_view>({"corpus",
                                                                        "threads",
                                                                        "config"});
 
-// The options of `train` that only a simulation uses.
+// The options of `train` that only the help of `plan` (first list) and `simulate` (second list) shows.
 constexpr auto cluster_option = std::to_array<std::string_view>({"cluster"});
 constexpr auto simulation_options = std::to_array<std::string_view>({"cluster", "network", "charge"});
 
@@ -73,7 +73,7 @@ std::vector<GroupHelp> describe_groups(const std::vector<OptionGroup>& groups) {
     return described;
 }
 
-// `groups` with only those options for which `keeps` is true.
+// Returns `groups` with only those options for which `keeps` is true.
 template <class Predicate>
 std::vector<GroupHelp> filtered(std::vector<GroupHelp> groups, Predicate keeps) {
     for (GroupHelp& group : groups)
@@ -118,7 +118,7 @@ CommandHelp evaluate_help() {
             .groups = describe_groups(evaluate_options(config))};
 }
 
-// Options of `train` that a simulation uses; `names` are those that the command uses.
+// Appends to the first group of `own` the options of `train` that are listed in `names`.
 std::vector<GroupHelp> with_cluster_options(std::vector<GroupHelp> own, Names names) {
     for (GroupHelp& group :
          filtered(train_groups(), [&](const std::string& name) { return has_name(names, name); }))

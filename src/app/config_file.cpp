@@ -20,7 +20,8 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
 }
 
-// A '#' or ';' begins a comment at the start of a line, a '#' also after a blank. "runs/#3" is a value.
+// Removes a comment. '#' and ';' begin one at the start of
+// a line, '#' also after a blank. "runs/#3" is a value.
 std::string_view without_comment(std::string_view line) {
     if (!line.empty() && (line.front() == '#' || line.front() == ';')) return {};
     for (std::size_t i = 1; i < line.size(); ++i) {
@@ -29,7 +30,7 @@ std::string_view without_comment(std::string_view line) {
     return line;
 }
 
-// Quotes keep blanks and '#'; within them nothing else is special, and the last one ends the value.
+// Removes quotes and comments from a value. Quotes protect blanks and '#'; the last quote ends the value.
 std::string value_of(std::string_view text) {
     if (!text.empty() && text.front() == '"') {
         const std::size_t end = text.rfind('"');
@@ -107,9 +108,9 @@ private:
 
     std::string file_;
     const std::vector<OptionGroup>& groups_;
-    std::string section_;  // empty: none yet
-    std::size_t number_ = 0;
-    std::map<std::string, std::size_t> lines_;  // where an option was given
+    std::string section_;                       // empty before the first section
+    std::size_t number_ = 0;                    // of the current line
+    std::map<std::string, std::size_t> lines_;  // per option: the line that first sets it
     std::vector<Setting> settings_;
 };
 
@@ -125,7 +126,7 @@ std::string entry(const Option& option) {
 std::vector<Setting> read_config_file(const std::filesystem::path& path,
                                       const std::vector<OptionGroup>& groups) {
     std::istringstream in(read_regular_file(path, "--config"));
-    in.exceptions(std::ios::badbit);  // no memory is an error, not the end of the file
+    in.exceptions(std::ios::badbit);  // lack of memory must not look like the end of the file
     Reader reader(path.string(), groups);
     for (std::string line; std::getline(in, line);) reader.take(line);
     return std::move(reader).settings();

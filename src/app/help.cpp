@@ -72,7 +72,7 @@ CommandHelp find_command(const std::string& name) {
     return *std::ranges::find(commands, name, &CommandHelp::name);
 }
 
-// The groups of a command, and those of `train` if it takes them.
+// Returns the groups of a command, followed by those of `train` if it takes them.
 std::vector<GroupHelp> all_groups(const CommandHelp& command) {
     std::vector<GroupHelp> groups = command.groups;
     if (command.takes_train_options)
@@ -121,7 +121,7 @@ std::string usage_lines(const CommandHelp& command) {
     return text;
 }
 
-// Says how to see the other options.
+// Returns the paragraph that explains how to see the other options.
 std::string remaining_options(const CommandHelp& command, const std::vector<GroupHelp>& all) {
     std::string text = "\n";
     append_wrapped(text,

@@ -1,4 +1,4 @@
-// The reference of all options in formats for other programs.
+// Writes the reference of all options as Markdown, man page and bash completion.
 #include <cctype>
 #include <vector>
 
@@ -15,9 +15,9 @@ std::string replace_all(std::string text, const std::string& from, const std::st
     return text;
 }
 
-// --- Markdown -----------------------------------------------------------------------------------
+// The functions below write Markdown.
 
-// In a table, a bar ends the cell, also within code. Words in capitals and paths need no marking.
+// Escapes bars, which would end a table cell, even within code.
 std::string cell(const std::string& text) { return replace_all(text, "|", "\\|"); }
 
 std::string markdown_row(const OptionHelp& option) {
@@ -42,7 +42,7 @@ std::string markdown_section(const CommandHelp& command) {
     return text;
 }
 
-// --- man page -----------------------------------------------------------------------------------
+// The functions below write the man page.
 
 std::string roff(const std::string& text) {
     std::string safe = replace_all(replace_all(text, "\\", "\\e"), "-", "\\-");
@@ -76,7 +76,7 @@ std::string man_section(const CommandHelp& command) {
     return text;
 }
 
-// --- completion ---------------------------------------------------------------------------------
+// The functions below write the completion script.
 
 std::string joined_names(const std::vector<GroupHelp>& groups) {
     std::string names;
@@ -85,7 +85,7 @@ std::string joined_names(const std::vector<GroupHelp>& groups) {
     return names;
 }
 
-// The words of a form such as "stop|overlap", or nothing if one of them stands for something else.
+// Returns the words of a form such as "stop|overlap"; empty if one of them is a placeholder in capitals.
 std::string fixed_words(const std::string& form) {
     const std::string list = form.substr(0, form.find('['));
     if (list.find('|') == std::string::npos) return "";

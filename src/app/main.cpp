@@ -1,5 +1,5 @@
-// The program: `train`, `evaluate`, `profile` and `doctor` join the MPI job that they were started in,
-// everything else never touches MPI.
+// The program. The commands `train`, `evaluate`, `profile` and `doctor` join the MPI job in which they were
+// started; all others never use MPI.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -36,14 +36,14 @@ int finish(const Failure& failure) {
     return static_cast<int>(failure.code);
 }
 
-// The exit code of a command that has printed its result: `code`, or that of a failure to print it.
+// Returns the exit code of a command that has printed its result: `code`, or that of a failed write.
 int finish_output(int code) {
     std::cout.flush();
     if (code != 0 || (std::cout.good() && std::ferror(stdout) == 0)) return code;
     errno = 0;
-    std::fputc('\n', stdout);  // the stream keeps no reason: another write fails for the same one
+    std::fputc('\n', stdout);  // the stream keeps no errno, but another write fails for the same reason
     const int reason = errno;
-    if (reason == EPIPE) return 128 + SIGPIPE;  // the reader has enough; no error worth a sentence
+    if (reason == EPIPE) return 128 + SIGPIPE;  // the reader has closed the pipe, which needs no message
     const std::string why = reason == 0 ? "" : cat(" (", std::strerror(reason), ")");
     return finish({ExitCode::resource, cat("standard output could not be written", why,
                                            "; free some space, or write to another file")});
@@ -70,7 +70,7 @@ void carry_out(const config::EvaluateConfig&) { refuse_alone(); }
 void carry_out(const ProfileCommand&) { refuse_alone(); }
 void carry_out(const tools::DoctorConfig&) { refuse_alone(); }
 
-// The command of this rank, or why its command line has none, for all ranks to end together.
+// The command of this rank, or the error in its command line. The error is kept so that all ranks end together.
 class ParsedLine {
 public:
     explicit ParsedLine(Words words) {
@@ -97,7 +97,7 @@ private:
 
 constexpr bool is_simulated = std::string_view(TRIREME_MPI) == "smpi";
 
-// Simulated ranks are in no job of Slurm's, whoever simulates them.
+// Returns empty facts for simulated ranks, which belong to no Slurm job even if the simulator runs in one.
 Surroundings surroundings_of_ranks() {
     if (is_simulated) return {};
     return {.job = read_job(), .start = read_start(), .search_path = search_path()};
@@ -105,7 +105,7 @@ Surroundings surroundings_of_ranks() {
 
 bool is_command(std::string_view name, Words words) { return !words.empty() && words.front() == name; }
 
-// True if an MPI launcher has started other ranks as well, which wait for this one.
+// True if an MPI launcher has also started other ranks, which wait for this one.
 bool is_one_of_several() {
     if (is_simulated) return false;
     const Start start = read_start();
@@ -113,7 +113,8 @@ bool is_one_of_several() {
     return start.processes > 1 && can_meet;
 }
 
-// True if standard output is all that a command leaves. Training goes on without a console: it keeps records.
+// True if standard output is the only result of a command. Training writes records, so it continues if its
+// console is closed.
 bool prints_result(Words words) {
     const bool dumps =
         std::ranges::any_of(words, [](std::string_view word) { return word == "--dump-config"; });
@@ -129,10 +130,10 @@ int run_alone(ParsedLine& line) {
     return finish_output(static_cast<int>(ExitCode::done));
 }
 
-// What a process knows before it joins the others.
+// The facts about a process that are read before it joins the others.
 struct Arrival {
-    Surroundings process;                    // MPI libraries add words of their own to the environment
-    device::StopSignals* signals = nullptr;  // of what can go on another time
+    Surroundings process;                    // read early, because MPI libraries change the environment
+    device::StopSignals* signals = nullptr;  // set for `train`, which can resume later
 };
 
 ExitCode carry_out(TrainCommand& command, comm::Session& session, const Arrival& arrival) {
@@ -158,7 +159,7 @@ ExitCode carry_out(ProfileCommand& command, comm::Session& session, const Arriva
     return ExitCode::done;
 }
 
-// Simulated ranks share one process and its command line, and are not compared.
+// Runs the command on this rank. Simulated ranks share one command line, which need not be compared.
 ExitCode take_part(ParsedLine& line, comm::Session& session, const Arrival& arrival) {
     if (!is_simulated) setup::agree_on_start(session, [&] { return start_facts(line.command()); });
     Command& wanted = line.command();
@@ -169,8 +170,9 @@ ExitCode take_part(ParsedLine& line, comm::Session& session, const Arrival& arri
     return examine(std::get<tools::DoctorConfig>(wanted), arrival.process, session, std::cout);
 }
 
-// What the user can fix is mostly found by all ranks together: rank 0 speaks, and all leave in order. Anything
-// else may have happened here alone: this rank speaks, and takes the others with it.
+// Ends this rank after a failure. All ranks usually find a ConfigError
+// together; then rank 0 reports it and all leave in order. Any other error may
+// have happened on this rank alone, which then reports it and aborts the job.
 int leave(const Failure& failure, const comm::Session& session, rank::Departure& departure) {
     const int code = static_cast<int>(failure.code);
     const bool is_joint = failure.code == ExitCode::config && departure.is_joint();
@@ -193,8 +195,8 @@ int run_in_session(ParsedLine& line, comm::Session& session, const Arrival& arri
     }
 }
 
-// The next one that ranks of a job have in common, whose clocks agree: a launcher that sees one of them leave
-// ends the others, and loses what it said just before.
+// Returns the next moment, a multiple of 5 s, at which all ranks of a job leave; their clocks are assumed to
+// agree. A launcher that sees one rank leave kills the others, and loses output that was written just before.
 std::chrono::system_clock::time_point common_moment() {
     constexpr std::chrono::seconds between{5};
     constexpr std::chrono::seconds least{1};
@@ -202,7 +204,7 @@ std::chrono::system_clock::time_point common_moment() {
     return soon + (between - soon.time_since_epoch() % between);
 }
 
-// All is said and written, and the other ranks are stuck as well.
+// Ends the process if MPI_Finalize hangs. All output is written then, and the other ranks hang as well.
 [[noreturn]] void leave_without_mpi(int rank, const std::string& library, int code) {
     if (rank == 0) {
         std::cerr << "trireme: " << library
@@ -220,8 +222,8 @@ int run(int argc, char** argv) {
     ParsedLine line(words);
     const bool joins = needs_session(words) || (line.has_failed() && is_one_of_several());
     if (!joins) return run_alone(line);
-    std::signal(SIGPIPE, SIG_IGN);               // a closed console fails its writes and does not end the ranks
-    std::optional<device::StopSignals> signals;  // of what can go on another time
+    std::signal(SIGPIPE, SIG_IGN);               // writes to a closed console fail without ending the ranks
+    std::optional<device::StopSignals> signals;  // only for `train`, which can resume later
     if (is_command("train", words) && !is_simulated) signals.emplace();
     try {
         check_processor(build_facts());
@@ -239,7 +241,7 @@ int run(int argc, char** argv) {
             leave_without_mpi(rank, library, code);
         });
         return prints_result(words) ? finish_output(code) : code;
-    } catch (...) {  // MPI itself
+    } catch (...) {  // errors outside of run_in_session(), such as those of MPI's start
         return finish(failure_of(std::current_exception()));
     }
 }
@@ -248,7 +250,7 @@ int run(int argc, char** argv) {
 }  // namespace trireme::app
 
 int main(int argc, char** argv) {
-    std::signal(SIGXFSZ, SIG_IGN);                  // a write that is too long fails, and is told of
-    std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // mpirun's pipe would hold progress back
+    std::signal(SIGXFSZ, SIG_IGN);                  // a write beyond the file size limit fails with an error
+    std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // shows progress line by line, also in mpirun's pipe
     return trireme::app::run(argc, argv);
 }

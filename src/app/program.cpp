@@ -29,7 +29,7 @@ std::vector<std::string> words_of(const std::string& text) {
     return words;
 }
 
-// "fpu vme ... avx2", of the first processor; empty if the system does not tell.
+// Returns the features of the first processor, "fpu vme ... avx2"; empty if unknown.
 std::string features_of_processor() {
     std::ifstream info("/proc/cpuinfo");
     for (std::string line; std::getline(info, line);) {
@@ -46,7 +46,7 @@ std::string own_host() {
 
 struct NamedOptions {
     const char* command;
-    std::vector<OptionGroup> groups;  // refer to the command that they were made from
+    std::vector<OptionGroup> groups;  // refer to the command, which must outlive them
 };
 
 NamedOptions options_of(TrainCommand& command) { return {"train", train_options(command.config)}; }
@@ -61,7 +61,7 @@ NamedOptions options_of(Other&) {
 bool may_differ(const std::string& option) { return option == "run-dir" || option == "threads"; }
 
 constexpr double stalls_to_start = 10;
-constexpr double max_seconds = 1e6;  // what a clock can count
+constexpr double max_seconds = 1e6;  // keeps the deadline within the range of the clock
 
 [[noreturn]] void leave(double seconds) {
     const Failure failure{ExitCode::resource,
@@ -80,7 +80,8 @@ Failure from(const Error& error) {
     return {error.code(), cat(error.what(), " (", where.file, ":", where.line, ")", request)};
 }
 
-// Names of files and what a library says may hold anything. A sentence of ours is far shorter than the limit.
+// Makes each line printable, because file names and messages of libraries may contain any bytes. The limit is
+// far above the length of our own messages.
 std::string printable_lines(std::string_view message) {
     constexpr std::size_t longest_line = 4000;
     std::string lines;

@@ -1,4 +1,4 @@
-// What main() does around a command: it reads the environment, checks the start and reports failures.
+// Helpers of main(): reading the environment, checking the start and reporting failures.
 #pragma once
 
 #include <exception>
@@ -17,43 +17,44 @@
 
 namespace trireme::app {
 
-// The one place that reads and sets environment variables.
+// environment.cpp implements these functions. It alone reads and sets environment variables.
 SlurmJob read_job();
-Start read_start();         // before MPI starts
-std::string search_path();  // where commands are looked for
+Start read_start();         // call it before MPI starts, which adds variables
+std::string search_path();  // PATH
 
-// Of GPUs, before anything of theirs begins: a kernel that is loaded at its first use may wait for all that its
-// GPU does, and that for another rank.
+// Makes CUDA load all kernels at its start; must be called before CUDA is used. A kernel that is loaded at its
+// first use may wait for all work of its GPU, which may wait for another rank.
 void have_kernels_loaded_at_start();
 
-// The check that the processor can execute the fast kernels. It lies in app, whose objects are linked first and
-// are compiled for any processor, so that it uses no code of src/kernels/cpu, not even a template's.
+// These functions check that the processor can execute the fast kernels.
+// They are in app, because its objects are linked first and compiled for any
+// processor. They must use no code of src/kernels/cpu, not even a template.
 //
-// The words of `required` that `available` lacks; both have blanks between words.
+// Returns the words of `required` that `available` lacks; both are separated by blanks.
 std::vector<std::string> missing_features(const std::string& required, const std::string& available);
 
-// Throws ResourceError if a processor with the features `available` cannot execute the build's kernels; an
-// empty list says nothing of the processor.
+// Throws ResourceError if a processor with the features `available` cannot execute the build's kernels. Accepts
+// an empty list, which means that the features are unknown.
 void check_features(const BuildFacts& build, const std::string& available, const std::string& host);
 
-// The same for this machine's processor.
+// Calls check_features() for this host's processor.
 void check_processor(const BuildFacts& build);
 
-// Where srun gave this process nothing to meet the others by, MPI may end it when it starts: the first of them
-// says before that what to do.
+// If srun offers neither PMIx nor PMI, MPI_Init may end the process. The first process then writes advice to
+// `out`; call it before MPI starts.
 void warn_of_no_meeting(const Start& start, std::ostream& out);
 
-// The command, the version of the sources, and every option in the form that it is read in, except --run-dir
-// (the checkpoint found there is compared later) and --threads (nodes may differ). `doctor` reports different
-// versions itself.
+// Returns what must be equal on all ranks: the command, the version of the sources, and all options in the form
+// in which they are read. Exceptions are --run-dir (its checkpoint is compared later) and --threads (nodes may
+// differ). `doctor` reports different versions itself.
 std::vector<comm::Fact> start_facts(Command command);
 
-// The value of --stall-timeout, or its default where the command has no such option.
+// Value of --stall-timeout, or its default if the command has no such option.
 double stall_seconds(const Command& command);
 
-// MPI_Init waits without a limit for processes of the job that never call it: one that prints --help, or a
-// command that uses no MPI. If this object still exists after ten times `stall_seconds` (a launcher may take
-// long to start all processes), it says so and ends the process with exit code 3.
+// Time limit of MPI_Init, which waits forever for processes that never call it: one that prints --help, or a
+// command that uses no MPI. If this object still exists after ten times `stall_seconds`, it reports that and
+// ends the process with exit code 3. The limit is long because a launcher may start processes slowly.
 class StartWatch {
 public:
     explicit StartWatch(double stall_seconds);
@@ -66,18 +67,18 @@ private:
     std::thread observer_;
 };
 
-// What the program says when it cannot go on, and what it ends with.
+// The message and exit code with which the program ends if it cannot continue.
 struct Failure {
     ExitCode code = ExitCode::bug;
     std::string message;  // what happened, the numbers, what to do
 };
 
-// `without_memory` says what to do where there is none left.
+// Converts an exception to a failure. `without_memory` is the advice for std::bad_alloc.
 Failure failure_of(const std::exception_ptr& error,
                    std::string_view without_memory = "end other programs, or use a machine with more");
 
-// One block for standard error. `place` says who failed, as "rank 3 (node7)"; empty where nobody else could
-// have.
+// Formats a failure as one block for standard error. `place` names the process that failed, such as
+// "rank 3 (node7)"; empty if there is only one.
 std::string block(const Failure& failure, const std::string& place = "");
 
 }  // namespace trireme::app

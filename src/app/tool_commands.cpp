@@ -30,7 +30,8 @@ std::string shown(const tools::Forecast& forecast, tools::PlanFormat format) {
     throw BugError(cat("a plan in a format without a name: ", static_cast<int>(format)));
 }
 
-// Where work is in flight over the end of a step, the picture has several, and fills the pipeline first.
+// If micro-batches are in flight across steps, the picture
+// shows several steps, which begin by filling the pipeline.
 std::string title_of(const tools::Compared& one) {
     if (one.forecast->plan.training.look_ahead == 0) return one.name;
     return fmt::format("{}, some steps, each {:g} once the pipeline is full", one.name,

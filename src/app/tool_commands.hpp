@@ -1,4 +1,4 @@
-// The commands that app completes: `trireme doctor`, `plan` and `profile`.
+// Runs `trireme doctor`, `plan` and `profile`, whose tools need input from app.
 #pragma once
 
 #include <iosfwd>
@@ -10,31 +10,31 @@
 
 namespace trireme::app {
 
-// What the environment says of this process.
+// The facts about this process that come from the environment.
 struct Surroundings {
     SlurmJob job = {};
     Start start = {};
     std::string search_path = {};
 };
 
-// Collective over all ranks; rank 0 alone writes to `out`: see tools/doctor.hpp.
+// Collective over all ranks. Runs `doctor` (tools/doctor.hpp); only rank 0 writes to `out`.
 ExitCode examine(const tools::DoctorConfig& config, const Surroundings& process, const comm::Session& session,
                  std::ostream& out);
 
-// To the output that is named, or else to `out`. Throws ConfigError where the options make no plan and where
-// the output cannot be made; ResourceError when the disk is full.
+// Writes the plan to the file `config.output`, or to `out` if unset. Throws ConfigError if the options allow no
+// plan or the file cannot be created, and ResourceError if the disk is full.
 void show_plan(const tools::PlanConfig& config, std::ostream& out);
 
-// `trireme profile`: measures what a layer of a run would cost.
+// The configuration of `trireme profile`, which measures the cost of the layers of a run.
 struct ProfileCommand {
-    config::RunConfig run;  // of which `batch` samples make the micro-batch
+    config::RunConfig run;  // its `batch` samples form one micro-batch
     tools::ProfileConfig profile;
 
     ProfileCommand() { run.run.batch = 1; }
 };
 
-// Collective over all ranks; rank 0 alone writes to `out`. Throws ConfigError where options make no model or
-// micro-batch, and where the output cannot be made.
+// Collective over all ranks; only rank 0 writes to `out`. Throws ConfigError if the options describe no valid
+// model or micro-batch, or the output file cannot be created.
 void measure(const ProfileCommand& command, const comm::Session& session, std::ostream& out);
 
 }  // namespace trireme::app

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view mark = ".partial-";
 
-// Where the mark begins; npos in a name that is whole.
+// Returns the index of the mark, or npos if the name is not partial.
 std::size_t mark_in(std::string_view name) {
     const std::size_t begin = name.rfind(mark);
     if (!name.starts_with('.') || begin == std::string_view::npos) return std::string_view::npos;
@@ -26,7 +26,7 @@ std::size_t mark_in(std::string_view name) {
     return fits ? begin : std::string_view::npos;
 }
 
-// What to do about a fault of the machine; null where it is none.
+// Returns the advice for an error of the machine, or null if `code` is another error.
 const char* remedy_of(int code) {
     switch (code) {
         case ENOSPC:
@@ -83,7 +83,7 @@ void sync_to_disk(const std::filesystem::path& path) {
     const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
     const int code = errno;
     if (descriptor >= 0) ::close(descriptor);
-    // File systems that cannot sync a folder say EINVAL; the rename is then as safe as they make it.
+    // File systems that cannot sync a folder return EINVAL; the rename is then as safe as they make it.
     if (!synced && code != EINVAL) refuse_to_write(path, code);
 }
 

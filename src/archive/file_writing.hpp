@@ -1,4 +1,4 @@
-// Writing files: where they are while they are not whole, what a refused write means, and syncing.
+// Helpers for writing files: names of partial files, errors of refused writes, and syncing.
 #pragma once
 
 #include <filesystem>
@@ -8,25 +8,25 @@
 
 namespace trireme::archive {
 
-// `.NAME.partial-XXXXXXXX` beside `path`; another one on every call, as processes of several machines may write
-// to one disk.
+// Returns `.NAME.partial-XXXXXXXX` beside `path`. The digits are random on every call because processes of
+// several machines may write to one disk.
 std::filesystem::path partial_path_beside(const std::filesystem::path& path);
-// The one with these digits.
+// Returns the path with the given digits.
 std::filesystem::path partial_path_beside(const std::filesystem::path& path, std::string_view digits);
-// `.partial-XXXXXXXX` in `folder`.
+// Returns `.partial-XXXXXXXX` in `folder`.
 std::filesystem::path partial_path_inside(const std::filesystem::path& folder);
 
-// Whether it is the last part of such a path.
+// True if `name` is the last component of such a path.
 bool is_partial(std::string_view name);
 
-// The path that `path` has once all is whole: what a message speaks of.
+// Returns the final path of `path`, for messages.
 std::filesystem::path whole_path(const std::filesystem::path& path);
 
-// Throws what the system's error number `code` means of a write to `path`: ResourceError where the machine
-// refuses (no space, a limit, a broken disk), ConfigError where the user named a place that cannot be written.
+// Throws the error for the system's error number `code` of a write to `path`: ResourceError if the machine
+// refuses (no space, a limit, a broken disk), ConfigError if the user named a path that cannot be written.
 [[noreturn]] void refuse_to_write(const std::filesystem::path& path, int code, Where where = Where::here());
 
-// All that was written to the file, or the folder's names, are on the disk. Throws as refuse_to_write() does.
+// Waits until the file's contents or the folder's entries are on disk. Throws like refuse_to_write().
 void sync_to_disk(const std::filesystem::path& path);
 
 }  // namespace trireme::archive

@@ -13,12 +13,13 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "files hold little-endian numbers");
 
-// The fields of a number, from the lowest bit: mantissa, exponent, sign.
+// The fields of a floating-point number, from the lowest bit: mantissa, exponent, sign.
 template <class Word, int mantissa, int exponent>
 struct Format {
     using Bits = Word;
     static constexpr int mantissa_bits = mantissa;
-    static constexpr std::uint64_t largest_exponent = (std::uint64_t{1} << exponent) - 1;  // of infinities
+    // Exponent of infinities and NaNs.
+    static constexpr std::uint64_t largest_exponent = (std::uint64_t{1} << exponent) - 1;
     static constexpr int bias = (1 << (exponent - 1)) - 1;
     static constexpr int sign_bit = mantissa + exponent;
     static constexpr std::uint64_t mantissa_mask = (std::uint64_t{1} << mantissa) - 1;
@@ -29,29 +30,30 @@ using F32 = Format<std::uint32_t, 23, 8>;
 using F16 = Format<std::uint16_t, 10, 5>;
 using Bf16 = Format<std::uint16_t, 7, 8>;
 
-// significand / 2^drop, to the nearest integer, of two the even one.
+// Returns significand / 2^drop, rounded to the nearest integer, ties to even.
 std::uint64_t rounded_shift(std::uint64_t significand, int drop) {
-    if (drop > 63) return 0;  // below half of one
+    if (drop > 63) return 0;  // less than one half
     const std::uint64_t kept = significand >> drop;
     const std::uint64_t rest = significand & ((std::uint64_t{1} << drop) - 1);
     const std::uint64_t half = std::uint64_t{1} << (drop - 1);
     return kept + (rest > half || (rest == half && kept % 2 == 1) ? 1 : 0);
 }
 
+// Converts the mantissa of an infinity or a NaN.
 template <class From, class To>
 std::uint64_t special(std::uint64_t mantissa) {
     constexpr int narrower = From::mantissa_bits - To::mantissa_bits;
     if (mantissa == 0) return To::infinity;
     if constexpr (narrower <= 0) return To::infinity | mantissa << -narrower;
     const std::uint64_t kept = mantissa >> std::max(narrower, 0);
-    // Where no bit of it fits, it must still not become an infinity.
+    // A NaN whose payload does not fit must not become an infinity.
     return To::infinity | (kept != 0 ? kept : std::uint64_t{1} << (To::mantissa_bits - 1));
 }
 
-// Of a number other than zero: mantissa and exponent of the source, without its sign.
+// Converts a finite number other than zero, given by its mantissa and exponent fields; the sign is left out.
 template <class From, class To>
 std::uint64_t finite(std::uint64_t mantissa, int exponent) {
-    constexpr int leading = 62;  // where the leading one goes; one bit above it is free
+    constexpr int leading = 62;  // position of the leading one; one bit above it is free
     int biased = std::max(exponent, 1) - From::bias + To::bias;
     if (exponent > 0) mantissa |= std::uint64_t{1} << From::mantissa_bits;
     const int top = static_cast<int>(std::bit_width(mantissa)) - 1;
@@ -60,7 +62,7 @@ std::uint64_t finite(std::uint64_t mantissa, int exponent) {
     const int below_normal = std::max(0, 1 - biased);
     const std::uint64_t kept = rounded_shift(significand, leading - To::mantissa_bits + below_normal);
     if (biased < 1) return kept;
-    // The leading one of `kept` counts as one in the exponent; so does a carry out of it.
+    // The leading one of `kept` adds one to the exponent, and so does a carry.
     const std::uint64_t all = (static_cast<std::uint64_t>(biased - 1) << To::mantissa_bits) + kept;
     return std::min(all, To::infinity);
 }
@@ -86,7 +88,7 @@ template <class From, class To>
 void convert_all(std::span<const std::byte> in, std::span<std::byte> out) {
     const std::size_t count = in.size() / sizeof(typename From::Bits);
     for (std::size_t i = 0; i < count; ++i) {
-        typename From::Bits bits;  // the bytes of a file have no alignment
+        typename From::Bits bits;  // bytes of a file are unaligned
         std::memcpy(&bits, in.data() + i * sizeof bits, sizeof bits);
         const typename To::Bits converted = convert<From, To>(bits);
         std::memcpy(out.data() + i * sizeof converted, &converted, sizeof converted);

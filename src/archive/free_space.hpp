@@ -1,4 +1,4 @@
-// What to do where HDF5 cannot write: it seldom says why.
+// Advice for failed writes of HDF5, which seldom reports the cause.
 #pragma once
 
 #include <string_view>

@@ -10,14 +10,14 @@ static_assert(std::is_same_v<Id, hid_t> && std::is_same_v<Status, herr_t> && no_
 
 namespace {
 
-// H5Ewalk2 upward begins where the error happened; the first description is the one with the facts.
+// H5Ewalk2 upward starts where the error occurred; the first description holds the facts.
 herr_t keep_first(unsigned, const H5E_error2_t* error, void* kept) {
     auto& text = *static_cast<std::string*>(kept);
     if (text.empty() && error->desc != nullptr) text = error->desc;
     return 0;
 }
 
-// The file driver wraps the system's words in a page of addresses: "..., error message = 'No space left', ...".
+// The file driver hides the system's message in a long text: "..., error message = 'No space left', ...".
 std::string system_message(const std::string& text) {
     constexpr std::string_view mark = "error message = '";
     const std::size_t begin = text.find(mark);

@@ -36,7 +36,7 @@ Handle create_dataset(hid_t file, const std::string& name, StoredType type, cons
                   H5Dclose);
 }
 
-// What a dataset says of itself.
+// Reads type, shape and offset of a dataset and checks them.
 class ArrayReader {
 public:
     ArrayReader(hid_t file, const std::string& name, const std::filesystem::path& path, std::string_view next)

@@ -70,7 +70,8 @@ std::string DatasetWriter::finish() {
     if (!pending_.empty()) write_pending();
     std::string sum = sum_.hex();
     write_text(dataset_.get(), "sha256", sum);
-    // Before closing: a close that fails for want of space leaves HDF5 unfit to close the file.
+    // The dataset is flushed before it is closed: if a close fails for lack of space, HDF5 cannot close the
+    // file.
     check_hdf5(H5Dflush(dataset_.get()), cat("cannot write ", name_), free_space);
     dataset_.close();
     return sum;

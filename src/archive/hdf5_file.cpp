@@ -13,8 +13,8 @@
 namespace trireme::archive::hdf5 {
 namespace {
 
-// Texts of a fixed length lie in the object's header, which carries a checksum. Those of variable length lie in
-// HDF5's global heap, which has none: there, one flipped bit makes the library itself crash.
+// Returns a fixed-length text type. Such texts lie in the object's header, which has a checksum. Texts of
+// variable length lie in HDF5's global heap, which has none: one flipped bit there crashes the library.
 Handle text_type(std::size_t length) {
     constexpr std::string_view what = "cannot make a text type";
     Handle type(check_hdf5(H5Tcopy(H5T_C_S1), what, free_space), H5Tclose);
@@ -35,8 +35,8 @@ void write_scalar(hid_t object, const std::string& name, hid_t file_type, hid_t 
     check_hdf5(H5Awrite(attribute.get(), memory_type, value), what, free_space);
 }
 
-// HDF5 would refuse to open a file on the cluster file systems that have no locks. None is needed: a file
-// appears under its name only when it is whole, and nothing writes it afterwards.
+// Disables file locks, because HDF5 would refuse to open files on cluster file systems without locks. No lock
+// is needed: a file gets its final name only when it is complete, and is not written afterwards.
 herr_t leave_out_locks(hid_t access) {
 #if H5_VERSION_GE(1, 10, 7)
     return H5Pset_file_locking(access, false, true);
@@ -45,7 +45,7 @@ herr_t leave_out_locks(hid_t access) {
 #endif
 }
 
-// How files of ours are written.
+// Returns the access properties for writing.
 Handle access_to_write(const std::string& what) {
     Handle access(check_hdf5(H5Pcreate(H5P_FILE_ACCESS), what, free_space), H5Pclose);
     check_hdf5(leave_out_locks(access.get()), what, free_space);
@@ -60,7 +60,7 @@ void write_scalar_again(hid_t object, const std::string& name, hid_t memory_type
     check_hdf5(H5Awrite(attribute.get(), memory_type, value), what, free_space);
 }
 
-// The attribute if it is there, is one value, and is of that class.
+// Returns the attribute if it exists, is a scalar and has the class `wanted`.
 std::optional<Handle> open_scalar(hid_t object, const std::string& name, H5T_class_t wanted) {
     if (H5Aexists(object, name.c_str()) <= 0) return std::nullopt;
     Handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
@@ -78,7 +78,7 @@ std::optional<Handle> open_scalar(hid_t object, const std::string& name, H5T_cla
 
 Handle open_read_only(const std::filesystem::path& path, std::string_view next) {
     silence();
-    const PositionedFile readable(path);  // HDF5 would wait at a pipe
+    const PositionedFile readable(path);  // rejects pipes, at which HDF5 would block
     const std::string what = cat(path.string(), " cannot be opened: it is cut short or damaged");
     const Handle access(check_hdf5<ConfigError>(H5Pcreate(H5P_FILE_ACCESS), what, next), H5Pclose);
     check_hdf5<ConfigError>(leave_out_locks(access.get()), what, next);
@@ -100,7 +100,7 @@ Handle create_file(const std::filesystem::path& path, std::uint64_t metadata_byt
 
 std::uint64_t metadata_bytes_of(std::size_t datasets) {
     constexpr std::uint64_t of_file = 64 << 10;
-    constexpr std::uint64_t of_dataset = 4 << 10;  // its header, its attributes, its link
+    constexpr std::uint64_t of_dataset = 4 << 10;  // its header, attributes and link
     return datasets == 0 ? 0 : of_file + datasets * of_dataset;
 }
 
@@ -122,7 +122,7 @@ std::uint64_t flush(const Handle& file) {
 void abandon(const Handle& file) noexcept {
     void* descriptor = nullptr;
     if (file.get() < 0 || H5Fget_vfd_handle(file.get(), H5P_DEFAULT, &descriptor) < 0) return;
-    const int nowhere = ::memfd_create("abandoned", 0);  // /dev/null refuses the truncation of a close
+    const int nowhere = ::memfd_create("abandoned", 0);  // closing truncates, which /dev/null rejects
     if (nowhere < 0) return;
     ::dup2(nowhere, *static_cast<const int*>(descriptor));
     ::close(nowhere);
@@ -183,7 +183,7 @@ std::vector<std::uint64_t> read_numbers(hid_t object, const std::string& name) {
     hsize_t count = 0;
     if (space.get() < 0 || type.get() < 0 || H5Tget_class(type.get()) != H5T_INTEGER) return {};
     if (H5Sget_simple_extent_ndims(space.get()) != 1) return {};
-    constexpr hsize_t most = 64;  // of any attribute of ours
+    constexpr hsize_t most = 64;  // more than any attribute of Trireme has
     if (H5Sget_simple_extent_dims(space.get(), &count, nullptr) < 0 || count > most) return {};
     std::vector<std::uint64_t> values(count);
     if (H5Aread(attribute.get(), H5T_NATIVE_UINT64, values.data()) < 0) return {};

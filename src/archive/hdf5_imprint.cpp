@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::array<const char*, 2> folders_of_memory{"/dev/shm", "/tmp"};
 
-// A file that HDF5 can open by its name, until hide(): then it has none, and is gone when it is closed. Of what
-// is not written it takes no space.
+// A sparse file that HDF5 can open by its name until hide() is called. It has no name afterwards and vanishes
+// when it is closed.
 class MemoryFile {
 public:
     MemoryFile() {
@@ -39,7 +39,7 @@ public:
     }
 
     const std::string& path() const { return path_; }
-    // Before HDF5 meets it: a limit on the size of files, which would leave it with half a file.
+    // Detects a limit on file sizes before HDF5 meets it, which would leave HDF5 with a half-written file.
     void refuse_unless_allowed(std::uint64_t bytes) const {
         if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) refuse_to_write(path_, errno);
     }
@@ -70,7 +70,7 @@ private:
     int descriptor_ = -1;
 };
 
-// Closed as a whole, or not at all.
+// Abandons the file unless it was closed as a whole.
 struct Kept {
     Handle file;
 

@@ -23,7 +23,7 @@ Handle copy_of(const Imprint& imprint, const std::filesystem::path& path) {
     const WritableFile file(path);
     for (const Imprint::Stretch& stretch : imprint.stretches())
         file.write(stretch.offset, std::as_bytes(std::span(stretch.bytes)));
-    // HDF5 opens no file that is shorter than it once was.
+    // HDF5 refuses to open a file that is shorter than its superblock says.
     if (::truncate(path.c_str(), static_cast<off_t>(imprint.size())) != 0) refuse_to_write(path, errno);
     return open_again(path);
 }

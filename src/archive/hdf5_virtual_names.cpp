@@ -1,6 +1,6 @@
-// Other names for what virtual datasets show. What HDF5 keeps of such a dataset is an object of a global heap
-// (The HDF Group, HDF5 File Format Specification 3.0: III.E, Global Heap; VIII.B, Global Heap Block for Virtual
-// Datasets): its names and selections, and a checksum of them behind.
+// Renames the source files of virtual datasets. HDF5 stores such a dataset as an object of a global heap (The
+// HDF Group, HDF5 File Format Specification 3.0: III.E, Global Heap; VIII.B, Global Heap Block for Virtual
+// Datasets): its names and selections, followed by their checksum.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -25,7 +25,7 @@ Number number_at(std::string_view bytes, std::size_t at) {
     return number;
 }
 
-// Three words of a message into three that depend on all before (Jenkins 2006, lookup3.c: mix).
+// Mixes three words of a message into the three state words (Jenkins 2006, lookup3.c: mix).
 void mix(std::uint32_t& a, std::uint32_t& b, std::uint32_t& c) {
     a -= c, a ^= std::rotl(c, 4), c += b;
     b -= a, b ^= std::rotl(a, 6), a += c;
@@ -35,7 +35,7 @@ void mix(std::uint32_t& a, std::uint32_t& b, std::uint32_t& c) {
     c -= b, c ^= std::rotl(b, 4), b += a;
 }
 
-// The same source: final.
+// Mixes the final words of a message (same source: final).
 void mix_last(std::uint32_t& a, std::uint32_t& b, std::uint32_t& c) {
     c ^= b, c -= std::rotl(b, 14);
     a ^= c, a -= std::rotl(c, 11);
@@ -46,7 +46,7 @@ void mix_last(std::uint32_t& a, std::uint32_t& b, std::uint32_t& c) {
     c ^= b, c -= std::rotl(b, 24);
 }
 
-// HDF5's checksum of what it says of objects: lookup3's hashlittle() from 0.
+// Returns HDF5's metadata checksum: lookup3's hashlittle() with initial value 0.
 std::uint32_t sum_of(std::string_view bytes) {
     constexpr std::size_t portion = 12;
     std::uint32_t a = 0xdeadbeef + static_cast<std::uint32_t>(bytes.size());
@@ -64,7 +64,7 @@ std::uint32_t sum_of(std::string_view bytes) {
     return c;
 }
 
-// Returns how many there were.
+// Returns the number of replacements.
 std::size_t replace_all(std::span<char> bytes, std::string_view before, std::string_view after) {
     std::size_t count = 0;
     for (auto at = bytes.begin();; at += static_cast<std::ptrdiff_t>(after.size()), ++count) {
@@ -74,7 +74,7 @@ std::size_t replace_all(std::span<char> bytes, std::string_view before, std::str
     }
 }
 
-// All names in one object, if any are: `bytes` with its checksum.
+// Renames all occurrences in one heap object, whose bytes end with a checksum. Returns their number.
 std::size_t rename_in_object(std::span<char> bytes, std::string_view before, std::string_view after) {
     const std::string_view all(bytes.data(), bytes.size());
     if (all.find(before) == all.npos) return 0;
@@ -87,12 +87,12 @@ std::size_t rename_in_object(std::span<char> bytes, std::string_view before, std
     return count;
 }
 
-// All objects of the heap that begins there.
+// Renames all occurrences in the objects of one heap.
 std::size_t rename_in_heap(std::span<char> heap, std::string_view before, std::string_view after) {
     const std::string_view all(heap.data(), heap.size());
     std::size_t count = 0;
     for (std::size_t at = heap_header; at + object_header <= heap.size();) {
-        if (number_at<std::uint16_t>(all, at) == 0) break;  // what is left is free
+        if (number_at<std::uint16_t>(all, at) == 0) break;  // the rest is free
         const auto size = number_at<std::uint64_t>(all, at + 8);
         at += object_header;
         if (size < sum_bytes || size > heap.size() - at) throw BugError("an object leaves its HDF5 heap");

@@ -28,7 +28,7 @@ void refuse_unless_empty(const fs::path& folder) {
     const fs::file_status status = fs::status(folder, error);
     if (status.type() == fs::file_type::none) refuse_to_write(folder, error.value());
     if (!fs::is_directory(status)) {
-        // A link to nowhere is as much in the way as a file is.
+        // A broken link is in the way just as a file is.
         if (fs::exists(fs::symlink_status(folder, error))) refuse_to_write(folder, ENOTDIR);
         return;
     }

@@ -15,9 +15,9 @@ namespace {
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
-// The system's error number; 0 where the space is there, or where the file system cannot say so.
+// Returns the system's error number, or 0 if the space is reserved or the file system cannot reserve space.
 int allocate(const fs::path& path, std::uint64_t begin, std::uint64_t bytes) {
-    const int descriptor = ::open(path.c_str(), O_RDWR);  // where it is emulated, it also reads
+    const int descriptor = ::open(path.c_str(), O_RDWR);  // the emulation of posix_fallocate() also reads
     if (descriptor < 0) return errno;
     const int code = ::posix_fallocate(descriptor, static_cast<off_t>(begin), static_cast<off_t>(bytes));
     ::close(descriptor);

@@ -14,7 +14,7 @@ namespace trireme::archive {
 namespace fs = std::filesystem;
 namespace {
 
-// An absolute path without a slash at its end, so that it has a name and a folder.
+// Returns an absolute path without a trailing slash, so that it has a filename and a parent.
 fs::path with_name(const fs::path& path) {
     std::error_code error;
     fs::path whole = fs::absolute(path, error);
@@ -22,7 +22,7 @@ fs::path with_name(const fs::path& path) {
     return whole.has_filename() ? whole : whole.parent_path();
 }
 
-// `folder` and those above it that are not there.
+// Returns `folder` and its parents that do not exist.
 std::vector<fs::path> missing_folders(const fs::path& folder) {
     std::vector<fs::path> missing;
     std::error_code ignored;
@@ -39,7 +39,7 @@ void rename_or_refuse(const fs::path& from, const fs::path& to) {
     if (::rename(from.c_str(), to.c_str()) != 0) refuse_to_write(to, errno);
 }
 
-// The system's error number; 0 where it is done. Nothing is replaced.
+// Renames without replacing anything. Returns the system's error number, or 0 on success.
 int rename_onto_nothing(const fs::path& from, const fs::path& to) {
     if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
     if (errno != EINVAL && errno != ENOSYS) return errno;
@@ -48,7 +48,7 @@ int rename_onto_nothing(const fs::path& from, const fs::path& to) {
     return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
-// Afterwards `partial` holds what `final` held.
+// Exchanges the two folders; afterwards `partial` holds the former contents of `final`.
 void exchange(const fs::path& partial, const fs::path& final) {
     if (::renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, final.c_str(), RENAME_EXCHANGE) == 0) return;
     if (errno != EINVAL && errno != ENOSYS) refuse_to_write(final, errno);
@@ -79,7 +79,7 @@ PartialFolder::PartialFolder(const fs::path& path, Existing existing)
     const bool is_there = fs::is_directory(final_, error);
     is_inside_ = is_there && names_in(final_).empty();
     if (!is_there || existing_ == Existing::refused) refuse_unless_empty(final_);
-    if (is_there && !is_inside_) final_ = fs::canonical(final_);  // a link cannot be replaced by a folder
+    if (is_there && !is_inside_) final_ = fs::canonical(final_);  // a folder cannot replace a symbolic link
     made_ = missing_folders(final_.parent_path());
     fs::create_directories(final_.parent_path(), error);
     const fs::path partial = is_inside_ ? partial_path_inside(final_) : partial_path_beside(final_);

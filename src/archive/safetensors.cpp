@@ -13,7 +13,7 @@ struct TypeFacts {
     std::size_t bytes;
 };
 
-// In the order of StoredType.
+// Has the order of StoredType.
 constexpr std::array<TypeFacts, 13> types{{{"F64", 8},
                                            {"F32", 4},
                                            {"F16", 2},

@@ -1,5 +1,5 @@
-// The JSON in front of the tensors. It is read event by event: a file from elsewhere decides how large and how
-// deep it is, and its order and repeated names matter.
+// Parses and writes the JSON header. The parser is event-based because an untrusted file determines its size
+// and depth, and because the order of names and duplicates matter.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t longest_header = 100'000'000;  // bytes: the format's own limit
+constexpr std::uint64_t longest_header = 100'000'000;  // bytes; the format's own limit
 constexpr std::string_view metadata_name = "__metadata__";
 constexpr std::string_view again = "copy or download it again";
 
@@ -126,11 +126,11 @@ private:
 
     const std::string& place_;
     SafetensorsHeader header_;
-    int depth_ = 0;  // of objects and lists that are open
+    int depth_ = 0;  // number of open objects and lists
     bool in_metadata_ = false;
     std::string key_;
-    StoredTensor tensor_;  // being read
-    int offsets_ = 0;      // of its data_offsets
+    StoredTensor tensor_;  // the tensor being read
+    int offsets_ = 0;      // of its data_offsets, those read so far
     std::set<std::string, std::less<>> keys_;
     std::set<std::string> names_;
 };
@@ -157,7 +157,7 @@ void check_tensor(const StoredTensor& tensor, std::uint64_t expected_begin, std:
                               fits ? cat(" is ", bytes, " bytes; ") : " is more than can be counted; ", again));
 }
 
-// What Hugging Face's library puts first.
+// Returns the position of a type in the order of Hugging Face's library.
 int rank_of(StoredType type) {
     switch (type) {
         case StoredType::u64:
@@ -208,7 +208,7 @@ std::uint64_t safetensors_header_bytes(std::span<const std::byte, 8> first, std:
 
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t data_bytes,
                                            const std::string& place) {
-    // The JSON library takes a zero for the end, and spaces and byte order marks for a beginning.
+    // The JSON library stops at a zero byte and accepts leading spaces and byte order marks.
     if (!text.starts_with('{') || text.find('\0') != std::string_view::npos)
         throw ConfigError(cat("the header of ", place, " is no JSON object; it is damaged, or no safetensors ",
                               "file: ", again));

@@ -36,7 +36,7 @@ struct SafetensorsWriter::Storage {
     SafetensorsHeader header;
     int descriptor;
     std::uint64_t total = 0;    // bytes of the whole file
-    std::uint64_t written = 0;  // of them
+    std::uint64_t written = 0;  // of `total`
 };
 
 SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path, std::vector<StoredTensor> tensors,
@@ -44,7 +44,7 @@ SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path, std::vec
     SafetensorsHeader header{.tensors = std::move(tensors), .metadata = metadata};
     const std::string text = lay_out_safetensors(header);
     storage_ = std::make_unique<Storage>(path, std::move(header));
-    const std::uint64_t length = text.size();  // its bytes are little-endian, as in the file
+    const std::uint64_t length = text.size();  // little-endian in memory, as in the file
     const std::uint64_t data_bytes = tensors_end();
     storage_->total = sizeof length + length + data_bytes;
     storage_->partial.reserve(storage_->total);

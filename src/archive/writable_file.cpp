@@ -13,7 +13,7 @@
 namespace trireme::archive {
 namespace {
 
-// Whether the disk is known to lack room for a file of `bytes`, of which it may hold some already.
+// True if the disk is known to lack space for a file of `bytes`, some of which it may already occupy.
 bool is_too_small(int descriptor, std::uint64_t bytes) {
     struct stat file {};
     struct statvfs disk {};
@@ -37,8 +37,8 @@ WritableFile::~WritableFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-// Asks first: a reservation that fails has filled the disk for a moment, in which others cannot write either.
-// Not posix_fallocate(), which writes every block where the file system does not know how to reserve.
+// Checks the free space first: a failing reservation fills the disk for a moment, in which other writers fail.
+// posix_fallocate() is not used because it writes every block if the file system cannot reserve space.
 void WritableFile::reserve(std::uint64_t bytes) const {
     if (is_too_small(descriptor_, bytes)) refuse_to_write(path_, ENOSPC);
     if (bytes == 0 || ::fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) == 0) return;

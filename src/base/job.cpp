@@ -19,7 +19,8 @@ std::optional<Number> number_in(const char* text) {
     return number;
 }
 
-// Of the launchers, the innermost: mpirun inside of an allocation also inherits what Slurm said of the script.
+// Prefers the innermost launcher: mpirun inside of an allocation also inherits the Slurm variables of the
+// batch script.
 std::optional<int> local_rank_in(Variables variables) {
     constexpr std::array names{"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
     for (const char* name : names) {
@@ -49,7 +50,8 @@ std::optional<double> seconds_left(const SlurmJob& job) {
     return *job.end_time - std::chrono::duration<double>(since_1970).count();
 }
 
-// Where srun starts a process, it says of which step; what is outside of a step only inherits a job's words.
+// srun sets the job step for each process that it starts. A process outside of a step only inherits the
+// variables of the job.
 Start start_of(Variables variables) {
     struct Words {
         Launcher launcher;
@@ -71,7 +73,7 @@ Start start_of(Variables variables) {
         start.processes = *processes;
         break;
     }
-    // srun's --mpi=pmi2 speaks as MPICH's launcher does, which alone says a process's place on its node.
+    // srun --mpi=pmi2 sets the same variables as MPICH's launcher. Only that launcher sets the local rank.
     const bool is_of_srun = start.launcher == Launcher::mpiexec_of_mpich && is_step;
     if (is_of_srun && variables("MPI_LOCALRANKID") == nullptr) start.launcher = Launcher::srun;
     return start;

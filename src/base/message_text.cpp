@@ -10,8 +10,9 @@ namespace {
 
 bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80; }
 
-// Bytes of the UTF-8 character that `text` begins with; 0 if it begins with none. The second byte excludes
-// overlong forms, surrogates and what is beyond U+10FFFF (The Unicode Standard, table 3-7).
+// Returns the number of bytes of the UTF-8 character that `text` begins with, 0 if it begins with none. The
+// check of the second byte excludes overlong forms, surrogates and code points beyond U+10FFFF (The Unicode
+// Standard, table 3-7).
 std::size_t character_bytes(std::string_view text) {
     const auto first = static_cast<unsigned char>(text.front());
     if (first < 0x80) return 1;
@@ -25,7 +26,7 @@ std::size_t character_bytes(std::string_view text) {
     return is_outside ? 0 : count;
 }
 
-// U+0000 to U+001F, U+007F, and U+0080 to U+009F.
+// Control characters are U+0000 to U+001F, U+007F, and U+0080 to U+009F.
 bool is_control(std::string_view character) {
     const auto first = static_cast<unsigned char>(character.front());
     if (character.size() == 1) return first < 0x20 || first == 0x7F;
@@ -49,7 +50,7 @@ std::string lower(std::string_view word) {
     return result;
 }
 
-// An abbreviation is one slip, however long the word.
+// An abbreviation counts as one edit, regardless of the length of the word.
 std::size_t slips(const std::string& word, const std::string& known) {
     if (word.size() >= 2 && known != word && known.rfind(word, 0) == 0) return 1;
     return edit_distance(word, known);

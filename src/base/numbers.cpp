@@ -60,7 +60,7 @@ std::optional<double> seconds_in(std::string_view text) {
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
         if (error != std::errc() || count < 0 || count > most_of_a_unit) return std::nullopt;
         text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-        if (text.empty() && next > 0) return std::nullopt;  // "3h50": of what?
+        if (text.empty() && next > 0) return std::nullopt;  // "3h50" lacks a unit
         const char letter = text.empty() ? 's' : text.front();
         while (next < units.size() && units[next].letter != letter) ++next;
         if (next == units.size()) return std::nullopt;

@@ -13,7 +13,7 @@
 namespace trireme {
 namespace {
 
-// Three digits are enough for a rate below 10; larger numbers are whole.
+// A rate below 10 is printed with two decimals, a larger one as a whole number.
 std::string rate_text(double rate) {
     if (rate >= 10) return with_commas(static_cast<std::uint64_t>(std::llround(rate)));
     const auto hundredths = static_cast<std::uint64_t>(std::llround(100 * rate));

@@ -50,7 +50,7 @@ private:
     int descriptor_;
 };
 
-// Reads until the end and not up to st_size: files of /proc say that they are empty.
+// Reads until the end of the file and not up to st_size, because files of /proc have a st_size of 0.
 std::string read_all(int descriptor, const std::string& subject, std::uint64_t max_bytes) {
     constexpr std::size_t smallest_read = 1 << 16;
     struct stat facts {};

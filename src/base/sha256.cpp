@@ -8,9 +8,9 @@
 namespace trireme {
 namespace {
 
-// Bytes that are worth asking the processor for.
+// Smallest message for which checking for the SHA instructions pays off.
 constexpr std::size_t many_bytes = 4096;
-// Messages that one after the other are as quick as all together.
+// At most this many messages are hashed as fast one after the other as all together.
 constexpr std::size_t few_messages = 10;
 
 std::uint32_t big_endian_word(const std::byte* at) {
@@ -18,7 +18,7 @@ std::uint32_t big_endian_word(const std::byte* at) {
            std::to_integer<std::uint32_t>(at[2]) << 8 | std::to_integer<std::uint32_t>(at[3]);
 }
 
-// The 16 words of a block, stretched to one for each round (FIPS 180-4, 6.2.2, step 1).
+// Expands the 16 words of a block to one word per round (FIPS 180-4, 6.2.2, step 1).
 std::array<std::uint32_t, 64> message_schedule(const std::byte* block) {
     std::array<std::uint32_t, 64> w;
     for (std::size_t i = 0; i < 16; ++i) w[i] = big_endian_word(block + 4 * i);
@@ -92,7 +92,8 @@ std::string Sha256::hex() const {
     return text;
 }
 
-// Whole blocks of up to sixteen messages at a time, as long as there are enough that have one.
+// Hashes whole blocks of up to sixteen messages at a time, while more than `few_messages` messages have one
+// left.
 void Sha256::absorb_together(std::span<Sha256> sums, std::span<const std::span<const std::byte>> messages) {
     const auto blocks_left = [&](std::size_t m) { return (messages[m].size() - sums[m].total_) / block_bytes; };
     while (true) {

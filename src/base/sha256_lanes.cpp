@@ -4,7 +4,7 @@
 #ifdef __x86_64__
 #include <immintrin.h>
 
-// GCC 12 takes the vectors that its own header leaves undefined, and no instruction reads, for an oversight.
+// The intrinsics of GCC 12 use vectors that they leave undefined on purpose, and GCC warns about them.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
@@ -57,7 +57,7 @@ TRIREME_LANES Lanes unpacked_hi_64(Lanes x, Lanes y) {
     return (Lanes)_mm512_unpackhi_epi64((__m512i)x, (__m512i)y);
 }
 
-// A row for each message becomes a row for each word: pairs, fours, eights, sixteens.
+// Transposes rows of messages into rows of words, in steps of 2, 4, 8 and 16.
 TRIREME_LANES void transpose(std::array<Lanes, sha256_lanes>& rows) {
     std::array<Lanes, sha256_lanes> other;
     for (std::size_t i = 0; i < 16; i += 2) {
@@ -82,7 +82,7 @@ TRIREME_LANES void transpose(std::array<Lanes, sha256_lanes>& rows) {
     }
 }
 
-// The next block of each message as big-endian words.
+// Returns the next block of each message as big-endian words.
 TRIREME_LANES std::array<Lanes, 16> words_of(const std::array<const std::byte*, sha256_lanes>& messages,
                                              std::size_t block) {
     const __m512i big_endian = _mm512_broadcast_i32x4(_mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203));
@@ -94,7 +94,7 @@ TRIREME_LANES std::array<Lanes, 16> words_of(const std::array<const std::byte*, 
     return rows;
 }
 
-// FIPS 180-4, 6.2.2.
+// Adds one block of each message to `state` (FIPS 180-4, 6.2.2).
 TRIREME_LANES void absorb_block(std::array<Lanes, 8>& state, std::array<Lanes, 16>& w) {
     auto [a, b, c, d, e, f, g, h] = state;
 #pragma GCC unroll 64

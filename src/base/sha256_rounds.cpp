@@ -17,7 +17,8 @@ bool has_sha256_instructions() {
     return __builtin_cpu_supports("sse4.1") != 0 && __builtin_cpu_supports("ssse3") != 0;
 }
 
-// The instructions want the eight words of the state as (a, b, e, f) and (c, d, g, h), and do two rounds each.
+// The instructions need the eight words of the state as (a, b, e, f) and (c, d, g, h), and do two rounds
+// each.
 __attribute__((target("sha,sse4.1,ssse3"))) void absorb_by_instructions(std::array<std::uint32_t, 8>& state,
                                                                         std::span<const std::byte> blocks) {
     const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
@@ -28,9 +29,8 @@ __attribute__((target("sha,sse4.1,ssse3"))) void absorb_by_instructions(std::arr
     __m128i cdgh = _mm_blend_epi16(hgfe, dcba, 0xF0);
     for (; !blocks.empty(); blocks = blocks.subspan(64)) {
         const __m128i abef_before = abef, cdgh_before = cdgh;
-        __m128i w[4];  // sixteen words of the message schedule, in turn
-        // Unrolled, these four stay in registers, and the rounds follow one another as fast as the processor
-        // can.
+        __m128i w[4];  // the latest sixteen words of the message schedule
+        // Unrolling keeps these four vectors in registers, so that no load or store delays the rounds.
 #pragma GCC unroll 16
         for (std::size_t i = 0; i < 16; ++i) {
             __m128i& next = w[i % 4];

@@ -1,4 +1,4 @@
-// The rounds of SHA-256: of one message, and of several messages side by side.
+// The rounds of SHA-256, for one message and for sixteen messages side by side.
 #pragma once
 
 #include <array>
@@ -19,23 +19,23 @@ inline constexpr std::array<std::uint32_t, 64> sha256_constants{
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-// Whether this processor has the instructions; asking takes as long as some blocks do.
+// Returns true if this processor has the SHA instructions. The check takes as long as hashing a few blocks.
 bool has_sha256_instructions();
 
-// Whole blocks of 64 bytes. For processors that have the instructions.
+// Updates `state` by whole blocks of 64 bytes. Requires has_sha256_instructions().
 void absorb_by_instructions(std::array<std::uint32_t, 8>& state, std::span<const std::byte> blocks);
 
-// The arithmetic of SHA-256 for sixteen messages at once: one number of each in every vector. A processor with
-// vectors of 512 bits is quicker so than by its instructions for one message.
+// Number of messages that are hashed at once. Each vector holds one word of every message. On a processor
+// with vectors of 512 bits this is faster than the SHA instructions for one message at a time.
 inline constexpr std::size_t sha256_lanes = 16;
 
-// Whether this processor has such vectors.
+// Returns true if this processor has vectors of 512 bits (AVX-512).
 bool has_sha256_lanes();
 
-// Word w of the state of message l in state[w][l].
+// state[w][l] is word w of the state of message l.
 using LaneStates = std::array<std::array<std::uint32_t, sha256_lanes>, 8>;
 
-// So many blocks of 64 bytes of each message. For processors that have the vectors.
+// Updates `state` by `blocks` blocks of 64 bytes of each message. Requires has_sha256_lanes().
 void absorb_by_lanes(LaneStates& state, const std::array<const std::byte*, sha256_lanes>& messages,
                      std::size_t blocks);
 

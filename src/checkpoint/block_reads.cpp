@@ -13,7 +13,7 @@
 namespace trireme::checkpoint {
 namespace {
 
-constexpr std::size_t most_at_once = 16;  // blocks that a thread reads and sums together
+constexpr std::size_t most_at_once = 16;  // blocks that a thread reads and hashes together
 
 class BlockReads {
 public:
@@ -25,7 +25,8 @@ public:
         });
     }
 
-    // What no other thread has taken. Each stops where one of them has failed.
+    // Processes blocks that no other thread has taken. If a thread fails, the others stop after their current
+    // blocks.
     void work() {
         std::vector<std::vector<std::byte>> memory(at_once_);
         try {
@@ -66,7 +67,7 @@ void carry_out(std::vector<BlockRead> reads, int threads) {
     if (reads.empty()) return;
     const std::size_t all = std::min(static_cast<std::size_t>(std::max(threads, 2)), reads.size());
     BlockReads blocks(std::move(reads), all);
-    std::vector<device::Worker> workers(all - 1);  // which end before what they work at
+    std::vector<device::Worker> workers(all - 1);  // destroyed before `blocks`
     std::vector<device::Worker::Job> jobs;
     for (device::Worker& worker : workers) jobs.push_back(worker.start([&blocks] { blocks.work(); }));
     blocks.work();

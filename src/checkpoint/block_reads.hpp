@@ -1,5 +1,5 @@
-// Reading many blocks of parts by several threads: each reads some blocks, holds them to their sums and hands
-// them on, while the system fetches those behind them.
+// Reads many blocks of parts with several threads. Each thread reads some blocks, compares their checksums and
+// passes them on, while the system prefetches the next ones.
 #pragma once
 
 #include <cstddef>
@@ -13,29 +13,29 @@ namespace trireme::checkpoint {
 
 class PartReader;
 
-// Some rows of a stored box, and where the columns that are wanted lie in them.
+// Some rows of a stored box, and the position of the requested columns in them.
 struct StoredRows {
-    layout::Box box;                   // what is wanted of them, of the whole tensor
-    const std::byte* first = nullptr;  // its first element
+    layout::Box box;                   // the requested rows and columns, of the whole tensor
+    const std::byte* first = nullptr;  // first element of `box`
     std::size_t stride = 0;            // bytes from one row to the next
 };
 using UseRows = std::function<void(const StoredRows&)>;
 
-// Rows that lie under one sum, and what is wanted of them.
+// The rows under one checksum, and the requested part of them.
 struct BlockRead {
     const PartReader* part = nullptr;
-    std::uint64_t offset = 0;  // in the part
+    std::uint64_t offset = 0;  // in the part's file
     std::size_t bytes = 0;
-    std::uint64_t sum = 0;  // its number
-    StateBox box;           // that it is of
-    std::size_t first = 0;  // byte of the block where what is wanted begins
+    std::uint64_t sum = 0;  // index of the checksum
+    StateBox box;           // the stored box that contains the rows
+    std::size_t first = 0;  // byte of the block where the requested part begins
     std::size_t stride = 0;
     layout::Box wanted;            // of the whole tensor
     const UseRows* use = nullptr;  // called by any of the threads
 };
 
-// In the order of the disk. Two threads at least, if time is not simulated: one works while the other waits for
-// the disk. Throws what reading or using a block throws.
+// Reads the blocks in the order of the disk. Uses at least two threads, so that one computes while the other
+// waits for the disk; simulated runs use one. Throws what reading or using a block throws.
 void carry_out(std::vector<BlockRead> reads, int threads);
 
 }  // namespace trireme::checkpoint

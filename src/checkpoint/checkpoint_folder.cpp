@@ -1,4 +1,4 @@
-// Reading a folder step-N.
+// Opens a checkpoint, a folder step-N.
 #include "checkpoint/model_files.hpp"
 #include "checkpoint/schema.hpp"
 #include "trireme/archive/hdf5_file.hpp"
@@ -23,7 +23,7 @@ std::string read_recorded(const fs::path& path, const std::string& sha256) {
     return bytes;
 }
 
-// Of a folder whose files are of several saves, none can be trusted.
+// Throws ConfigError unless the folder holds exactly the parts of this save.
 void check_parts(const fs::path& folder, const CheckpointState& state) {
     std::vector<std::string> wanted;
     for (const CheckpointPart& part : state.parts) wanted.push_back(part_file(state.save, part.number));

@@ -19,7 +19,7 @@ Json tensor_json(const CheckpointTensor& tensor) {
             {"columns", tensor.columns}, {"type", name_of(tensor.type)}, {"source", name_of(tensor.source)}};
 }
 
-// Each box as its tensor's number, first row and rows, first column and columns.
+// Encodes each box as tensor number, first row, rows, first column, columns.
 Json part_json(const CheckpointPart& part) {
     Json boxes = Json::array();
     for (const auto& [tensor, box] : part.boxes) {
@@ -34,7 +34,8 @@ archive::StoredType type_named(const Json& name) {
     return *type;
 }
 
-// The JSON library converts any number to the type asked for: -1 and 1.5 become counts, and 1e30 is undefined.
+// Throws unless `number` is an unsigned integer. The JSON library converts any number to the requested type: -1
+// and 1.5 become counts, and 1e30 is undefined behaviour.
 std::uint64_t count_of(const Json& number) {
     if (!number.is_number_unsigned()) throw ConfigError("has something else where a whole number must be");
     return number.get<std::uint64_t>();

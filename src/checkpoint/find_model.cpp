@@ -1,4 +1,4 @@
-// From what a user named to the folder or file of a model.
+// Finds the folder or file of a model from the path that a user named.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -28,7 +28,7 @@ bool is_checkpoint(const fs::path& folder) {
     });
 }
 
-// The folder that `latest` names.
+// Returns the folder that `latest` names.
 fs::path named_by(const fs::path& latest) {
     const std::string name = name_in_latest(latest);
     if (!step_of(name))
@@ -40,7 +40,7 @@ fs::path named_by(const fs::path& latest) {
     return folder;
 }
 
-// They have their names only when they are whole.
+// Returns the newest checkpoint. A folder has the name step-N only if it is complete.
 std::optional<fs::path> newest(const fs::path& folder) {
     if (is_there(folder / latest_file)) return named_by(folder / latest_file);
     std::optional<std::string> last;

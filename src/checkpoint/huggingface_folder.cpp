@@ -1,4 +1,4 @@
-// Reading what Hugging Face's save_pretrained() writes: one safetensors file, or several and an index.
+// Opens what Hugging Face's save_pretrained() writes: one safetensors file, or several with an index.
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -18,7 +18,7 @@ using nlohmann::json;
 
 constexpr std::string_view again = "copy or download the folder again";
 
-// Tensor to shard, as the index says.
+// Returns the shard of each tensor, as the index says.
 std::map<std::string, std::string> read_index(const fs::path& path) {
     const json index = parse_json<json>(read_small_file(path), path.string());
     const auto map = index.is_object() ? index.find("weight_map") : index.end();
@@ -28,7 +28,7 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
     std::map<std::string, std::string> shards;
     for (const auto& [tensor, shard] : map->items()) {
         const std::string name = shard.is_string() ? shard.get<std::string>() : "";
-        // A name is a file of this folder and nothing else, whoever wrote the index.
+        // The index is untrusted: a shard's name must be a file of this folder.
         if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
             name.find('\0') != std::string::npos)
             throw ConfigError(
@@ -66,8 +66,8 @@ void open_single(ModelFiles& model, const fs::path& path) {
 
 void open_shards(ModelFiles& model, const fs::path& folder) {
     const fs::path index = folder / index_file;
-    std::map<std::string, std::map<std::string, const archive::StoredTensor*>>
-        missing;  // per shard, what must be in it
+    // The tensors that each shard must contain.
+    std::map<std::string, std::map<std::string, const archive::StoredTensor*>> missing;
     for (const auto& [tensor, shard] : read_index(index)) missing[shard].emplace(tensor, nullptr);
     for (auto& [shard, tensors] : missing) {
         if (!is_there(folder / shard))

@@ -26,7 +26,7 @@ void add_old_norms(std::vector<std::string>& names) {
     }
 }
 
-// Adds the names of the heads, which a tied table may be stored as.
+// Adds the names of heads, under which a tied token table may be stored.
 void add_heads(std::vector<std::string>& names) {
     for (const model::FamilyTraits* family : model::families) {
         const bool is_new = std::ranges::find(names, family->vocabulary_head) == names.end();
@@ -40,7 +40,8 @@ std::vector<std::string> stored_names_of(const std::string& name, bool tied) {
     std::vector<std::string> names{name};
     for (const model::FamilyTraits* family : model::families) {
         const std::string_view base = family->block.prefix.substr(0, family->block.prefix.find('.') + 1);
-        if (name.starts_with(base)) names.push_back(name.substr(base.size()));  // in files without a head
+        // Files without a head lack the prefix of the base model.
+        if (name.starts_with(base)) names.push_back(name.substr(base.size()));
     }
     add_old_norms(names);
     if (tied && std::ranges::find(model::families, name, &model::FamilyTraits::token_table) !=

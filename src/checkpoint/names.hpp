@@ -7,12 +7,12 @@
 
 namespace trireme::checkpoint {
 
-// The names that a parameter may be stored under; its own comes first. Where the head is `tied`, the token
-// table may be there as the head's weight only.
+// Returns the names under which a parameter may be stored, its own first. If the head is `tied`, the token
+// table may be stored only as the head's weight.
 std::vector<std::string> stored_names_of(const std::string& name, bool tied);
 
-// Whether a tensor that no parameter is read from holds nothing of its own: a table that the model computes,
-// one of the two names of the masked head's bias, or, where the head is `tied`, its copy of the token table.
+// True if a tensor that matches no parameter can be ignored: a table that the model computes, or one of the two
+// names of the masked head's bias. If the head is `tied`, this also applies to its copy of the token table.
 bool holds_nothing_new(std::string_view name, bool tied);
 
 }  // namespace trireme::checkpoint

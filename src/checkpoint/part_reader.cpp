@@ -94,7 +94,8 @@ void PartReader::add_reads(std::vector<BlockRead>& reads, const StateBox& box, c
     const BoxExtent place = extent_of(box);
     const std::size_t column_bytes =
         (part.columns.begin - box.box.columns.begin) * bytes_of(state_.tensors[box.tensor].type);
-    const layout::Range rows{part.rows.begin - box.box.rows.begin, part.rows.count};  // of the stored box
+    // Rows relative to the stored box.
+    const layout::Range rows{part.rows.begin - box.box.rows.begin, part.rows.count};
     for (std::size_t b = rows.begin / place.block_rows; b * place.block_rows < rows.end(); ++b) {
         const std::size_t first = b * place.block_rows;
         const std::size_t count = std::min(place.block_rows, box.box.rows.count - first);

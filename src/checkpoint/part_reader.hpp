@@ -1,4 +1,4 @@
-// Reading parts of a checkpoint: boxes of tensors, whichever files and ranks wrote them.
+// Reads boxes of tensors from the parts of a checkpoint, whichever ranks wrote them.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@
 
 namespace trireme::checkpoint {
 
-// One file, opened. All throw ConfigError where it is missing, cut short, of another save, or does not fit its
-// checksums.
+// Reads one part. All functions throw ConfigError if the file is missing, cut short, of another save, or does
+// not match its checksums.
 class PartReader {
 public:
-    // `state_sha256` is that of the state.json that names it. All outlive the reader.
+    // `state_sha256` is that of the state.json that names this part. `state` must outlive the reader.
     PartReader(const std::filesystem::path& path, const CheckpointState& state, const CheckpointPart& part,
                const std::string& state_sha256);
 
-    std::uint64_t updates() const { return updates_; }  // behind the moments in it
+    std::uint64_t updates() const { return updates_; }  // number of updates that its moments contain
 
-    // Adds the blocks of rows of `box` that have something of `wanted`. `use` outlives them.
+    // Adds the blocks of rows of `box` that intersect `wanted`. `use` must outlive them.
     void add_reads(std::vector<BlockRead>& reads, const StateBox& box, const layout::Box& wanted,
                    const UseRows& use) const;
-    // For any thread: all of a block; then whether that is its SHA-256.
+    // Read a whole block and compare its SHA-256 with the recorded one. May be called by any thread.
     void read(const BlockRead& read, std::span<std::byte> block) const { bytes_.read(read.offset, block); }
     void check(const BlockRead& read, const std::string& sum) const;
 
@@ -56,25 +56,25 @@ private:
     std::string sums_;
 };
 
-// What is wanted of a field of a tensor.
+// A requested box of a field of a tensor.
 struct WantedBox {
     std::size_t tensor = 0;
     StateField field = StateField::value;
     layout::Box box;
-    UseRows use;  // is called by any thread, and by several at a time
+    UseRows use;  // called by any thread, also concurrently
 };
 
-// All parts of a checkpoint; each is opened when something of it is wanted.
+// All parts of a checkpoint. A part is opened when it is first read.
 class CheckpointParts {
 public:
-    // `state` outlives it.
+    // `state` must outlive this object.
     CheckpointParts(std::filesystem::path folder, const CheckpointState& state, std::string state_sha256);
 
-    // Box by box, block by block, in the order of the disk and by so many threads: all that lies in a part.
+    // Reads the boxes with `threads` threads, block by block in the order of the disk.
     void read(const std::vector<WantedBox>& wanted, int threads) const;
-    // Adds those of the parts that have something of it.
+    // Adds the numbers of updates of all parts that intersect `wanted`.
     void add_updates(std::set<std::uint64_t>& counts, std::size_t tensor, const layout::Box& wanted) const;
-    // Reads every byte of every part, which `see` gets.
+    // Reads every byte of every part, checks it and passes it to `see`.
     void verify(const std::function<void(const StoredRows&, archive::StoredType)>& see) const;
 
 private:
@@ -90,7 +90,7 @@ private:
     std::filesystem::path folder_;
     const CheckpointState& state_;
     std::string state_sha256_;
-    std::vector<std::vector<Held>> boxes_;  // of each tensor
+    std::vector<std::vector<Held>> boxes_;  // per tensor
     mutable std::vector<std::unique_ptr<PartReader>> parts_;
 };
 

@@ -49,7 +49,7 @@ std::size_t PartLayout::sums_of(std::size_t box) const {
     return (boxes_[box].box.rows.count + places_[box].block_rows - 1) / places_[box].block_rows;
 }
 
-// With a place for what differs from save to save.
+// Writes the HDF5 metadata, with placeholders for attributes that differ between saves.
 void PartLayout::fill(archive::hdf5::Id file, const CheckpointState& state) {
     archive::hdf5::write_text(file, "format", format);
     archive::hdf5::write_number(file, "schema_version", version);
@@ -90,7 +90,7 @@ void PartWriter::before(SaveStage stage) const {
     if (before_) before_(stage);
 }
 
-// The file is opened again when HDF5 is through with it.
+// Creates the file with HDF5, closes it and opens it again without HDF5.
 archive::WritableFile PartWriter::create(const fs::path& path, std::uint64_t updates) const {
     before(SaveStage::layout);
     archive::hdf5::ReservedFile file(path, layout_.imprint_);

@@ -27,7 +27,7 @@ constexpr const char* sum_of_all = "sha256";
 
 std::string memory_name(std::size_t number) { return cat("/memory/", number); }
 
-// An array of the file, and where its numbers are in memory.
+// A dataset of the file and the memory of its elements.
 struct NamedNumbers {
     std::string name;
     archive::StoredType type = archive::StoredType::u8;
@@ -36,13 +36,13 @@ struct NamedNumbers {
     std::uint64_t count() const { return bytes.size() / bytes_of(type); }
 };
 
-// HDF5 has no bf16: two bytes each.
+// HDF5 has no bf16, so that each bf16 number is stored as two bytes.
 archive::StoredType type_of(const device::Tensor& tensor) {
     if (tensor.dtype == device::DType::bf16) return archive::StoredType::u8;
     return tensor.dtype == device::DType::f64 ? archive::StoredType::f64 : archive::StoredType::f32;
 }
 
-// A state whose vectors are all in the machine's memory: those of the GPU are copied.
+// A state whose tensors are all in host memory; those of the GPU are copied.
 class HostState {
 public:
     explicit HostState(const model::ResizingState& state) : own_(state), copies_(state.memory.size()) {
@@ -57,7 +57,7 @@ public:
 
     model::ResizingState& get() { return own_; }
 
-    // What was read, to where `state` has it.
+    // Moves what was read to `state`; copies tensors of the GPU back to it.
     void give_to(model::ResizingState& state) {
         for (std::size_t m = 0; m < copies_.size(); ++m)
             if (!copies_[m].empty()) copy_rows(own_.memory[m], state.memory[m]);
@@ -104,7 +104,7 @@ public:
         state.last_rows = rows;
     }
 
-    // As many arrays as it says it has, whatever is in them.
+    // Checks the arrays that the file says it has; their types and lengths are arbitrary.
     void verify(const std::string& save) const {
         check_kind(save, number("rank"));
         std::vector<std::string> names{"/variation", "/kept"};
@@ -162,7 +162,7 @@ private:
 
 archive::WritableFile write_resizing(const fs::path& folder, const std::string& save, int rank,
                                      const model::ResizingState& state) {
-    HostState written(state);  // of which all but the memory is small
+    HostState written(state);  // everything but `memory` is small
     const std::vector<NamedNumbers> all = numbers_of(written.get());
     std::vector<std::uint64_t> offsets;
     std::uint64_t bytes = 0;

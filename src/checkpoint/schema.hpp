@@ -1,4 +1,4 @@
-// Names in checkpoints: what writer and reader must agree on.
+// Names in checkpoints on which writer and reader agree.
 #pragma once
 
 #include <cstdint>
@@ -29,16 +29,18 @@ inline constexpr const char* save_name = "save";
 inline constexpr const char* state_sum = "state_sha256";
 inline constexpr const char* update_count = "updates";
 
-// Beside the groups of fields: the SHA-256s of all blocks of rows, (sums, digits), in ASCII.
+// Array of a part with the SHA-256 of each block of rows in ASCII, (sums, digits).
 inline constexpr const char* sums_array = "/sha256";
 inline constexpr std::size_t sum_digits = 64;
-// Attributes of each array: first row, rows, first column, columns; first of its sums, rows that one is of.
+// Attributes of each array. The box is first row, rows, first column, columns. The sums are the index of the
+// first checksum and the rows per checksum.
 inline constexpr const char* box_attribute = "box";
 inline constexpr const char* sums_attribute = "sums";
 
-inline constexpr std::size_t block_bytes = std::size_t{1} << 20;  // of rows under one sum, or one row
+// Bytes of rows under one checksum, unless a single row is larger.
+inline constexpr std::size_t block_bytes = std::size_t{1} << 20;
 
-// What the names of all parts of a save, and of no other, begin with.
+// Returns the common prefix of the names of all parts of a save.
 inline std::string part_file_begin(const std::string& save) { return part_prefix + save + "-"; }
 
 inline std::string part_file(const std::string& save, std::uint64_t part) {
@@ -49,7 +51,7 @@ inline std::string resizing_file(const std::string& save, int rank) {
     return resizing_prefix + save + "-" + std::to_string(rank) + ".h5";
 }
 
-// "/parameters/lm_head.weight[0:5,8:16]"
+// Returns a path such as "/parameters/lm_head.weight[0:5,8:16]".
 inline std::string array_path(StateField field, const std::string& tensor, const layout::Box& box) {
     const auto text = [](layout::Range range) {
         return std::to_string(range.begin) + ":" + std::to_string(range.end());

@@ -21,7 +21,7 @@ struct StoredModel::Storage : ModelFiles {
         for (const TensorEntry& entry : entries) by_name.emplace(entry.name, &entry);
     }
 
-    // Null where it is not there.
+    // Returns null if the parameter is not stored.
     const TensorEntry* find(const model::ParameterSpec& spec) const {
         for (const std::string& name : stored_names_of(spec.name, config.tied)) {
             const auto at = by_name.find(name);
@@ -35,21 +35,21 @@ struct StoredModel::Storage : ModelFiles {
     const std::string& file_of(const TensorEntry& entry) const {
         return checkpoint ? place : file_paths[entry.file];
     }
-    // Of a checkpoint.
+    // Finds a tensor of a checkpoint by its name.
     const TensorEntry& named(const std::string& name) const {
         const auto at = by_name.find(name);
         if (at == by_name.end()) throw BugError(cat(name, " was asked of ", place, ", which has none"));
         return *at->second;
     }
 
-    // Puts rows of the box `all` into `to` and counts them.
+    // Returns a function that puts rows of the box `all` into `to` and counts them.
     UseRows put_into(const device::Tensor& to, const layout::Box& all, archive::StoredType type) const;
     void count(const StoredRows& rows, archive::StoredType type) const {
         if (progress != nullptr) progress->add(rows.box.size() * bytes_of(type));
     }
 
     std::unordered_map<std::string, const TensorEntry*> by_name;
-    ReadProgress* progress = nullptr;  // null: reads are not shown
+    ReadProgress* progress = nullptr;  // null if reads are not shown
 };
 
 namespace {
@@ -65,14 +65,14 @@ void check_entry(const TensorEntry& entry, const model::ParameterSpec& spec, con
                               "; weights are read from F64, F32, F16 and BF16: save it as one of them"));
 }
 
-// A matrix in memory, of any type that weights are stored in.
+// A matrix in host memory, of any type in which weights are stored.
 struct StoredMatrix {
     archive::StoredType type = archive::StoredType::f32;
     std::byte* data = nullptr;
     std::size_t stride = 0;  // bytes from one row to the next
 };
 
-// Puts rows that were read to where they belong in `to`, whose first element is that of `box`.
+// Converts rows that were read into `to`, whose first element is that of `box`.
 void convert_rows(const StoredRows& rows, archive::StoredType from, const layout::Box& box,
                   const StoredMatrix& to) {
     const std::size_t from_bytes = rows.box.columns.count * bytes_of(from);
@@ -100,7 +100,7 @@ StoredMatrix matrix_of(const device::Tensor& tensor) {
             .stride = tensor.stride * bytes_of(tensor.dtype)};
 }
 
-// Likewise, wherever `to` is. Called by several threads.
+// Does the same if `to` may be in GPU memory. Called by several threads.
 void put_rows(const StoredRows& rows, archive::StoredType from, const layout::Box& box,
               const device::Tensor& to) {
     if (to.place != device::MemorySpace::gpu) return convert_rows(rows, from, box, matrix_of(to));
@@ -120,7 +120,8 @@ std::string first_names(const std::vector<std::string>& names) {
     return names.size() > most ? cat(text, " and ", names.size() - most, " more") : text;
 }
 
-// The tensors of a checkpoint are the parameters of its config.json; of a converted base model, without a head.
+// Throws ConfigError unless all tensors of a checkpoint are parameters of its config.json. A converted base
+// model has no head.
 void check_own_tensors(const StoredModel& stored) {
     const LoadReport report = check_fit(stored, unique_parameters(build_layers(stored.config())));
     if (report.unused.empty()) return;

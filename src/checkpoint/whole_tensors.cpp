@@ -1,3 +1,4 @@
+// Describes every whole tensor of a checkpoint as a virtual dataset of model.h5.
 #include "checkpoint/schema.hpp"
 #include "trireme/archive/hdf5_array.hpp"
 #include "trireme/archive/hdf5_imprint.hpp"
@@ -13,8 +14,9 @@ struct Selection {
     std::vector<std::uint64_t> offset, extent;  // per axis of the tensor
 };
 
-// A box of the matrix among the axes that Hugging Face has. Axes of a matrix's rows and of its columns are
-// whole but for the last of the rows', and the first or, where it is the only one, all of the columns'.
+// Returns the part of a tensor that a box of its matrix covers. The rows of the matrix are the tensor's first
+// axis or all axes but the last. A box may cut the last of the row axes and the last column axis; others are
+// whole. Throws BugError if the result does not have the box's size.
 Selection selection_of(const CheckpointTensor& tensor, const layout::Box& box) {
     Selection selection{.offset = std::vector<std::uint64_t>(tensor.shape.size(), 0), .extent = tensor.shape};
     if (tensor.shape.empty()) return selection;

@@ -15,7 +15,7 @@ using namespace checkpoint_schema;
 
 namespace {
 
-// Whoever finds state.json finds the rest.
+// state.json is written last: if it exists, all other files do.
 void write_texts(const fs::path& folder, const CheckpointState& state, const ModelDescription& description,
                  const BeforeStage& before) {
     if (before) before(SaveStage::config);

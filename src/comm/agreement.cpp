@@ -12,7 +12,7 @@
 namespace trireme::comm {
 namespace {
 
-// Half of the SHA-256 digest of `text`, as numbers that a double holds exactly.
+// Returns half of the SHA-256 digest of `text`, as numbers that a double holds exactly.
 std::array<double, 4> digest_of(const std::string& text) {
     constexpr std::size_t digits = 8;  // 32 bits
     const std::string hex = sha256_hex(text);
@@ -44,7 +44,7 @@ std::string ranks_with(const std::string& value, const std::vector<std::string>&
     return cat(ranks.size() == 1 ? "rank " : "ranks ", number_list(ranks));
 }
 
-// Each value with its ranks, in the order of the first rank that has it.
+// Lists each value with its ranks, in the order of the lowest rank that has it.
 std::string describe_difference(const std::string& name, const std::vector<std::string>& values) {
     constexpr std::size_t max_shown = 4;
     std::vector<std::string> shown;
@@ -72,7 +72,7 @@ void agree(Communicator& group, const std::function<void()>& prepare) {
     try {
         prepare();
     } catch (const ConfigError& error) {
-        complaint = error.what();  // not handled here: thrown again below, on every rank
+        complaint = error.what();  // thrown again below, on every rank
     }
     for (const std::string& text : gather_all(group, complaint)) {
         if (!text.empty()) throw ConfigError(text);

@@ -14,13 +14,13 @@ std::size_t row_of(const Communicator& group, int peer) {
     return static_cast<std::size_t>(peer < group.rank() ? peer : peer - 1);
 }
 
-// What the ranks but this one sent, one row for each, in rank order.
+// `received` has one row per rank other than this one, in rank order. Returns the row of `peer`.
 device::Tensor received_from(const Communicator& group, device::Tensor received, int peer) {
     return received.row_range(row_of(group, peer), 1);
 }
 
-// own = sum over ranks, in rank order. `own` is (1, n), `received` (ranks - 1, n or more). A ghost group adds
-// nothing, as nothing came.
+// Computes own = sum over all ranks, in rank order. `own` is (1, n), `received` (ranks - 1, n or more). No-op
+// for a ghost group, which receives no values.
 void add_in_rank_order(const Communicator& group, device::Tensor own, device::ConstTensor received) {
     if (group.is_ghost()) return;
     const std::size_t peers = static_cast<std::size_t>(group.size()) - 1;
@@ -28,7 +28,7 @@ void add_in_rank_order(const Communicator& group, device::Tensor own, device::Co
                  received.row_range(0, peers).column_range(0, own.columns));
 }
 
-// Which elements of a vector each rank adds up.
+// Splits a vector into one piece per rank; each rank sums its own piece.
 struct Pieces {
     std::size_t elements = 0;
     std::size_t ranks = 1;
@@ -57,7 +57,7 @@ void exchange_pieces(Communicator& group, const Pieces& pieces, device::Tensor v
     group.wait(tickets);
 }
 
-// Every rank sends its piece to every other: one message's time, and as many messages as there are peers.
+// Every rank sends its piece to every other one: the latency of one message, but one message per peer.
 void gather_at_once(Communicator& group, const Pieces& pieces, device::Tensor values) {
     auto tickets = room_for_tickets(group);
     for_each_peer(group,
@@ -67,7 +67,8 @@ void gather_at_once(Communicator& group, const Pieces& pieces, device::Tensor va
     group.wait(tickets);
 }
 
-// Those of `count` ranks from `first` on, past the last one from rank 0 on again: one or two runs of elements.
+// Returns the pieces of `count` ranks from `first` on, wrapping
+// around after the last rank, as one or two runs of elements.
 std::vector<device::Tensor> runs_of(const Pieces& pieces, device::Tensor values, int first, int count) {
     const int ranks = static_cast<int>(pieces.ranks);
     const int before_end = std::min(count, ranks - first);
@@ -79,8 +80,8 @@ std::vector<device::Tensor> runs_of(const Pieces& pieces, device::Tensor values,
     return runs;
 }
 
-// Each round doubles what a rank has: it sends that to the rank as far before it as it has pieces, and gets as
-// much from the one as far behind. (Bruck et al., 1997)
+// Each round doubles the number of pieces h that a rank holds: it sends them to rank - h, and receives as many
+// from rank + h. (Bruck et al., 1997)
 void gather_by_doubling(Communicator& group, const Pieces& pieces, device::Tensor values) {
     const int size = group.size();
     for (int held = 1; held < size; held *= 2) {
@@ -97,7 +98,7 @@ void gather_by_doubling(Communicator& group, const Pieces& pieces, device::Tenso
 }
 
 void gather_pieces(Communicator& group, const Pieces& pieces, device::Tensor values) {
-    constexpr int few = 16;  // ranks: so many messages at once are no burden
+    constexpr int few = 16;  // ranks; up to this number of messages at once is cheap
     if (group.size() <= few) return gather_at_once(group, pieces, values);
     gather_by_doubling(group, pieces, values);
 }
@@ -150,7 +151,7 @@ std::vector<double> gather_all(Communicator& group, std::span<const double> valu
     return gathered;
 }
 
-// Texts travel as numbers of four bytes, in a vector as long as the longest needs.
+// Texts are sent as i32 words. All ranks use the number of words that the longest text needs.
 std::vector<std::string> gather_all(Communicator& group, const std::string& text) {
     const std::array length{static_cast<double>(text.size())};
     const std::vector<double> lengths = gather_all(group, length);

@@ -13,7 +13,7 @@
 namespace trireme::comm {
 namespace {
 
-// "rank 3", "ranks 0 and 1", "ranks 0, 1 and 5"
+// Returns "rank 3", "ranks 0 and 1" or "ranks 0, 1 and 5".
 std::string text_of_ranks(const std::vector<std::size_t>& ranks) {
     std::string text = ranks.size() == 1 ? "rank " : "ranks ";
     for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -23,7 +23,7 @@ std::string text_of_ranks(const std::vector<std::size_t>& ranks) {
     return text;
 }
 
-// The ranks that are alike in what `key_of` says, in its order.
+// Groups ranks by the key that `key_of` returns, in ascending order of the key.
 template <class KeyOf>
 auto grouped(const std::vector<GpuAddress>& ranks, KeyOf&& key_of) {
     std::map<decltype(key_of(ranks.front())), std::vector<std::size_t>> groups;
@@ -109,7 +109,7 @@ std::vector<RankPair> every_pair_of(int ranks) {
     return pairs;
 }
 
-// Before 2.9 it counted 2708 for 2.7.8; none of those is used.
+// Versions before 2.9 use another encoding (2708 for 2.7.8), but are too old to be used.
 std::string text_of_nccl_version(int version) {
     return cat(version / 10'000, ".", version / 100 % 100, ".", version % 100);
 }

@@ -1,4 +1,5 @@
-// What a program that was built without nccl.h has instead of NCCL. It finds none, so nobody asks for more.
+// The NCCL interface of a program that was built without
+// nccl.h. find_nccl() finds none, so nothing else is called.
 #include "trireme/comm/nccl.hpp"
 
 namespace trireme::comm {

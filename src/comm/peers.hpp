@@ -1,5 +1,5 @@
-// The other ranks of a group, in the order in which each rank speaks to them: its next one first, so that they
-// do not all send to the same rank at once.
+// Iterates over the other ranks of a group. Each rank starts with its successor, so that ranks do not all send
+// to the same rank at once.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace trireme::comm {
 
-// Messages of one collective; room for one to and one from each peer.
+// Returns an empty list with capacity for one send and one receive per peer.
 inline std::vector<Communicator::Ticket> room_for_tickets(const Communicator& group) {
     std::vector<Communicator::Ticket> tickets;
     tickets.reserve(2 * static_cast<std::size_t>(group.size()));

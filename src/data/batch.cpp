@@ -16,7 +16,7 @@ namespace {
 
 float brightness(std::uint8_t byte) { return static_cast<float>(byte) / 127.5F - 1.0F; }
 
-// The square whose first pixel is (top, left), of all channels.
+// Appends the patch of all channels whose first pixel is (top, left).
 void append_patch(std::span<const std::uint8_t> pixels, const ImageSize& image, std::size_t patch,
                   std::size_t top, std::size_t left, std::vector<float>& rows) {
     for (std::size_t channel = 0; channel < image.channels; ++channel)
@@ -26,7 +26,7 @@ void append_patch(std::span<const std::uint8_t> pixels, const ImageSize& image, 
         }
 }
 
-// Squares of `patch` x `patch` pixels in an image. Throws BugError where they do not cover it exactly.
+// Returns the number of patches of an image. Throws BugError if they do not cover it exactly.
 std::size_t count_patches(const ImageSize& image, std::size_t patch) {
     if (patch == 0 || image.height % patch != 0 || image.width % patch != 0)
         throw BugError(
@@ -34,8 +34,8 @@ std::size_t count_patches(const ImageSize& image, std::size_t patch) {
     return (image.height / patch) * (image.width / patch);
 }
 
-// Appends the rows (patches, channels * patch * patch) of pixels (channels, height, width): patches row by row
-// of the image, within one channel by channel, in these row by row. Byte p becomes p / 127.5 - 1.
+// Appends the rows (patches, channels * patch * patch) of pixels (channels, height, width). Patches follow each
+// other row by row of the image. Within a patch, channels come first, then rows. Byte p becomes p / 127.5 - 1.
 void append_patches(std::span<const std::uint8_t> pixels, const ImageSize& image, std::size_t patch,
                     std::vector<float>& rows) {
     for (std::size_t top = 0; top < image.height; top += patch)
@@ -49,7 +49,7 @@ std::int64_t number_of(const plan::SampleVisit& visit, std::span<const Sample> s
     return static_cast<std::int64_t>(visit.epoch * samples.size() + visit.sample);
 }
 
-// [CLS] and [SEP] stand around the tokens.
+// Returns the number of tokens between [CLS] and [SEP].
 std::size_t framed_tokens(const Sample& sample) { return sample.length - 2; }
 
 // Writes samples one after another into the rows of a batch.
@@ -65,7 +65,7 @@ public:
         batch_.visits.assign(rows, 0);
     }
 
-    // At rows [begin, begin + sample.length).
+    // Writes a sample to rows [begin, begin + sample.length).
     void write(std::size_t begin, const Sample& sample, std::int64_t visit) {
         begin_ = begin;
         for (std::size_t i = 0; i < sample.length; ++i) {
@@ -98,8 +98,8 @@ private:
         const std::uint64_t length = corpus_.row_length(sample.row);
         const bool ends_row = std::uint64_t{sample.begin} + sample.length == length;
         corpus_.read(sample.row, sample.begin, sample.length + (ends_row ? 0 : 1), row_);
-        if (ends_row)  // the index asked for no prediction of an end that there is not
-            row_.push_back(corpus_.info().special.end.value());
+        // If there is no end token, the index has no sample that predicts it.
+        if (ends_row) row_.push_back(corpus_.info().special.end.value());
         for (std::size_t i = 0; i < sample.length; ++i) {
             show(i, row_[i]);
             expect(i, row_[i + 1]);
@@ -168,8 +168,8 @@ private:
     const Corpus& corpus_;
     const BatchRules& rules_;
     std::optional<Masking> masking_;
-    std::size_t begin_ = 0;     // of the sample being written
-    std::size_t answered_ = 0;  // questions
+    std::size_t begin_ = 0;     // first row of the current sample
+    std::size_t answered_ = 0;  // answered questions
     std::vector<std::uint32_t> row_;
     std::vector<std::uint8_t> pixels_;
     Batch batch_;

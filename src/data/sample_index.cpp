@@ -95,8 +95,8 @@ void check_image(const CorpusInfo& corpus, const SampleRules& rules) {
                               rules.image_rows));
 }
 
-// Throws ConfigError where the corpus holds rows of another kind, where its tokenizer lacks a special token,
-// where samples leave no room for a token, or where images are of another size than the model's.
+// Throws ConfigError if the corpus holds rows of another kind or its tokenizer lacks a special token. It also
+// throws if samples leave no room for a token, or if images do not have the model's size.
 void check_fit(const CorpusInfo& corpus, const SampleRules& rules) {
     check_kind(corpus, rules.task);
     if (corpus.kind == RowKind::image) return check_image(corpus, rules);
@@ -107,19 +107,19 @@ void check_fit(const CorpusInfo& corpus, const SampleRules& rules) {
     check_room(rules);
 }
 
-// The same rows validate whatever the seed of a run, so that losses of different runs can be compared.
+// Does not depend on the seed of a run, so that validation losses of different runs can be compared.
 bool is_for_validation(std::uint64_t row, double share) {
     constexpr RandomKey key{0x7472697265'6D65ULL};
     return unit_interval(random_block(key, row)[0]) < share;
 }
 
-// A row in what is counted of it.
+// The countable size of a row and the limits of its samples.
 struct RowSize {
     std::uint64_t row = 0;
     std::uint64_t count = 0;
-    std::size_t limit = 0;       // of a sample
-    std::size_t specials = 0;    // rows beside it in every sample
-    const char* what = nullptr;  // "predictions"
+    std::size_t limit = 0;       // maximum `count` per sample
+    std::size_t specials = 0;    // additional rows in every sample
+    const char* what = nullptr;  // what is counted: "predictions"
 };
 
 [[noreturn]] void refuse_long_row(const Corpus& corpus, const RowSize& size, const char* choices) {
@@ -130,7 +130,7 @@ struct RowSize {
                           ", or a larger --max-length"));
 }
 
-// The samples of one row, appended to `samples`.
+// Appends the samples of one row to `samples`.
 void cut_row(const Corpus& corpus, const RowSize& size, LongRows long_rows, std::vector<Sample>& samples) {
     const bool is_long = size.count > size.limit;
     if (is_long && long_rows == LongRows::refuse) refuse_long_row(corpus, size, "split, truncate or drop");
@@ -148,12 +148,12 @@ void cut_row(const Corpus& corpus, const RowSize& size, LongRows long_rows, std:
 void add_language(const Corpus& corpus, std::uint64_t row, const SampleRules& rules,
                   std::vector<Sample>& samples) {
     const std::uint64_t tokens = corpus.row_length(row) + (rules.append_end ? 1 : 0);
-    if (tokens < 2) return;  // nothing to predict from
+    if (tokens < 2) return;  // nothing to predict
     cut_row(corpus, {.row = row, .count = tokens - 1, .limit = rules.max_length, .what = "predictions"},
             rules.long_rows, samples);
 }
 
-// Between [CLS] and [SEP].
+// Adds samples between [CLS] and [SEP].
 void add_framed(const Corpus& corpus, std::uint64_t row, const SampleRules& rules,
                 std::vector<Sample>& samples) {
     const bool cuts_off = rules.task == Task::classify && rules.long_rows == LongRows::split;
@@ -166,7 +166,7 @@ void add_framed(const Corpus& corpus, std::uint64_t row, const SampleRules& rule
             cuts_off ? LongRows::truncate : rules.long_rows, samples);
 }
 
-// None where the question leaves no room for its context, or where the row is too long and not to be cut.
+// Returns nullopt if the question leaves no room for its context, or if the row is too long and may not be cut.
 std::optional<Sample> question_sample(const Corpus& corpus, std::uint64_t row, const Question& places,
                                       const SampleRules& rules) {
     const RowSize size{.row = row,

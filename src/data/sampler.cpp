@@ -23,8 +23,8 @@ std::vector<plan::SampleVisit> Sampler::visits(std::uint64_t first_ordinal, std:
     return visits;
 }
 
-// A Feistel network permutes the numbers of 2 * half_bits_ bits; a number that falls outside the samples is
-// sent through again, which walks along its cycle until it comes back inside. (Black and Rogaway, 2002)
+// Permutes the numbers of 2 * half_bits_ bits with a Feistel network. A result outside the range of samples is
+// permuted again, which follows its cycle until it is inside (Black and Rogaway, 2002).
 std::uint64_t Sampler::permuted(std::uint64_t epoch, std::uint64_t position) const {
     constexpr std::uint32_t rounds = 6;
     const std::uint64_t mask = (std::uint64_t{1} << half_bits_) - 1;

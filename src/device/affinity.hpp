@@ -1,4 +1,4 @@
-// The CPUs that a process may run on, on machines of any size.
+// Reads the CPUs that a process may run on, on hosts with any number of CPUs.
 #pragma once
 
 #include <sched.h>
@@ -9,10 +9,11 @@
 
 namespace trireme::device {
 
-// Fills a mask of `bytes` bytes; false if the machine's mask is longer.
+// Fills a mask of `bytes` bytes; returns false if the system's mask is longer.
 using MaskReader = std::function<bool(std::size_t bytes, cpu_set_t* mask)>;
 
-// The numbers of the CPUs in the mask. Asks for ever longer masks, up to 2^20 CPUs; CPU 0 alone if none fits.
+// Returns the numbers of the CPUs in the mask. Doubles the mask
+// until it fits, up to 2^20 CPUs; returns {0} if none fits.
 std::vector<int> cores_in_mask(const MaskReader& read);
 
 }  // namespace trireme::device

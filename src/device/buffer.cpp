@@ -11,7 +11,7 @@ namespace trireme::device {
 namespace {
 
 constexpr std::size_t cache_line = 64;
-constexpr std::size_t ghost_capacity = std::size_t{1} << 56;  // more than any machine has
+constexpr std::size_t ghost_capacity = std::size_t{1} << 56;  // more than any host has
 std::byte* const ghost_base = reinterpret_cast<std::byte*>(std::size_t{1} << 57);
 
 std::byte* map_pages(std::size_t bytes) {
@@ -21,7 +21,7 @@ std::byte* map_pages(std::size_t bytes) {
         throw ResourceError(cat("no memory for a buffer of ", bytes / 1'000'000,
                                 " MB; use a smaller --batch, more --microbatches or more ranks"));
     }
-    madvise(pages, bytes, MADV_HUGEPAGE);  // a hint: refused on some kernels, and then merely slower
+    madvise(pages, bytes, MADV_HUGEPAGE);  // a hint that some kernels refuse; then access is merely slower
     return static_cast<std::byte*>(pages);
 }
 

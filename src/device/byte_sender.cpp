@@ -7,8 +7,8 @@
 
 namespace trireme::device {
 
-// Blocks of one size, and of powers of two beyond that: sizes change with every batch, and few blocks serve
-// them all.
+// Pool of blocks of the usual size and of larger powers of two. Sizes change with every batch, and a few block
+// sizes serve them all.
 struct ByteSender::Pool {
     struct Block {
         explicit Block(std::size_t bytes) : pinned(take_pinned_memory(bytes)), gpu(take_gpu_memory(bytes)) {}
@@ -41,7 +41,7 @@ struct ByteSender::Pool {
     std::map<std::size_t, std::vector<std::unique_ptr<Block>>> free = {};
 };
 
-// A block that comes back by itself.
+// A block that returns to its pool in the destructor.
 struct ByteSender::Loan {
     ~Loan() { pool->free[bytes].push_back(std::move(block)); }
 
@@ -59,7 +59,8 @@ ByteSender::ByteSender(GpuQueue& queue, std::size_t block_bytes, std::size_t blo
 }
 ByteSender::~ByteSender() = default;
 
-// The GPU may read a block while others go before it: what overwrites it comes behind that in the queue.
+// A block may be reused while queued work still reads its GPU memory: the copy that overwrites it comes later
+// in the queue. Only the pinned memory must have been sent.
 std::shared_ptr<std::byte> ByteSender::send(std::span<const std::byte> bytes) {
     const std::size_t size = pool_->size_for(bytes.size());
     const auto loan = std::make_shared<Loan>(pool_, size, pool_->take(size));

@@ -7,13 +7,13 @@ namespace trireme::device {
 namespace {
 
 struct DataSheet {
-    const char* name;  // a part of what the driver calls it
-    double bf16;       // 1e12 a second
+    const char* name;  // a substring of the driver's name of the GPU
+    double bf16;       // 1e12 flops per second, as are f32 and f64
     double f32;
     double f64;
 };
 
-// The first whose name fits.
+// The first one whose name matches is used, so longer names come first.
 constexpr std::array<DataSheet, 11> sheets{
     DataSheet{"GH200", 989.5, 67, 67},       DataSheet{"H200", 989.5, 67, 67},
     DataSheet{"H100 PCIe", 756.5, 51, 51},   DataSheet{"H100 NVL", 835.5, 60, 60},

@@ -10,8 +10,8 @@ std::size_t GpuTimes::mark() {
     return marked_++;
 }
 
-// The library takes a thousand pieces of work or so that the GPU has not come to; who gives it one more waits
-// in it, and does not hear that the GPU hangs. A kernel is two to three of them.
+// Limits how far this runs ahead of the GPU. CUDA queues about a thousand operations, of which a kernel needs
+// two or three. Beyond that, calls block inside CUDA, and the rank would not notice that the GPU hangs.
 void GpuTimes::stay_near() {
     constexpr std::size_t most_ahead = 192;  // kernels
     constexpr std::size_t between_looks = 64;
@@ -19,7 +19,7 @@ void GpuTimes::stay_near() {
     queue_.wait_until_over(moments_[laps_[laps_.size() - most_ahead].end]);
 }
 
-// What goes on behind the last lap begins when that ends.
+// If the GPU is still busy, the kernel begins when the last lap ends.
 void GpuTimes::begin() {
     stay_near();
     const bool goes_on = !laps_.empty() && !moments_[laps_.back().end].is_over();
@@ -28,7 +28,7 @@ void GpuTimes::begin() {
 
 void GpuTimes::end(const Cost& cost) { laps_.push_back({.cost = cost, .begin = begun_, .end = mark()}); }
 
-// Who has kernels one by one has settled it already, and asks for no shares of steps.
+// If the stream settles after each kernel, there is no lap left, and nothing needs the work of products.
 void GpuTimes::note_product(double flops, double whole_flops) {
     if (!laps_.empty()) laps_.back().product = {.flops = flops, .whole_flops = whole_flops};
 }

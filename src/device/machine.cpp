@@ -18,7 +18,7 @@
 namespace trireme::device {
 namespace {
 
-// Returns the number after the word `label`, or nothing if the file or the word is missing.
+// Returns the number after the word `label`; empty if the file or the word is missing.
 std::optional<std::size_t> number_after(const std::filesystem::path& path, const std::string& label) {
     std::ifstream file(path);
     std::size_t number = 0;
@@ -28,7 +28,8 @@ std::optional<std::size_t> number_after(const std::filesystem::path& path, const
     return std::nullopt;
 }
 
-// A vector of cpu_set_t is as contiguous as what CPU_ALLOC returns, and frees itself.
+// Returns the numbers of the CPUs in `mask`. The vector replaces
+// CPU_ALLOC, because it is contiguous too and frees itself.
 std::vector<int> cores_in(const std::vector<cpu_set_t>& mask) {
     const std::size_t bytes = mask.size() * sizeof(cpu_set_t);
     std::vector<int> numbers;
@@ -40,7 +41,7 @@ std::vector<int> cores_in(const std::vector<cpu_set_t>& mask) {
 
 namespace fs = std::filesystem;
 
-// Returns nothing if the file does not exist or holds the word "max".
+// Returns the first number in a file; empty if the file does not exist or holds the word "max".
 std::optional<std::size_t> number_in(const fs::path& path) {
     std::ifstream file(path);
     std::size_t number = 0;
@@ -56,11 +57,11 @@ std::optional<UsableMemory> room_of_node(const fs::path& root) {
     return UsableMemory{.identity = "node", .bytes = *all * 1024, .left = *left * 1024};
 }
 
-// Names of files in the folder of a group, by the version of control groups.
+// Names of the files in the folder of a control group.
 struct GroupFiles {
     const char* limit;
     const char* usage;
-    const char* active;  // words in memory.stat: pages of files, which the system gives back
+    const char* active;  // words in memory.stat that count file pages, which the system can reclaim
     const char* inactive;
 };
 constexpr GroupFiles version_1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_active_file",
@@ -69,8 +70,8 @@ constexpr GroupFiles version_2{"memory.max", "memory.current", "active_file", "i
 
 // The memory group of this process.
 struct OwnGroup {
-    fs::path mount;  // the folder of the topmost group
-    fs::path path;   // below it; starts with /
+    fs::path mount;  // the folder of the root group
+    fs::path path;   // path of the group below `mount`; starts with /
     GroupFiles files;
 };
 
@@ -81,8 +82,8 @@ bool has_word(const std::string& list, const std::string& word) {
     return false;
 }
 
-// Lines of /proc/self/cgroup are "ID:CONTROLLERS:PATH"; version 2 has "0::PATH". Where both are mounted, memory
-// belongs to version 1 if that has its controller.
+// Lines of /proc/self/cgroup are "ID:CONTROLLERS:PATH"; version 2 has "0::PATH". If both versions are mounted,
+// memory belongs to version 1 if that has the memory controller.
 std::optional<OwnGroup> own_group(const fs::path& root) {
     const fs::path base = root / "sys/fs/cgroup";
     std::optional<OwnGroup> found;
@@ -99,7 +100,7 @@ std::optional<OwnGroup> own_group(const fs::path& root) {
     return found;
 }
 
-// The same for all processes that see this folder, in whatever place.
+// Returns a name that is equal for all processes that see this folder, even under different paths.
 std::string identity_of(const fs::path& folder) {
     struct stat facts {};
     if (::stat(folder.c_str(), &facts) != 0) return folder.string();
@@ -165,7 +166,7 @@ std::vector<UsableMemory> usable_memory(const fs::path& root) {
     std::vector<UsableMemory> rooms{*node};
     const auto own = own_group(root);
     if (!own) return rooms;
-    // The path may be outside of a container and missing in it; then its topmost group counts.
+    // In a container the path may be one of the host that is missing here; then the root group counts.
     for (fs::path path = own->path;; path = path.parent_path()) {
         const bool is_outside = std::ranges::find(path, fs::path("..")) != path.end();
         const auto room = is_outside ? std::nullopt : room_of_group(*own, path);

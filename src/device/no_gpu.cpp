@@ -1,4 +1,4 @@
-// What a program without CUDA has instead of a GPU. It finds none, so nobody asks for more.
+// The GPU interface of a program without CUDA. find_gpus() finds none, so nothing else is called.
 #include "trireme/base/error.hpp"
 #include "trireme/device/gpu.hpp"
 

@@ -8,7 +8,8 @@
 namespace trireme::device {
 namespace {
 
-// A block at a time, which stays in the first cache: the own values are a term as well as the place of the sum.
+// Sums in blocks that fit into the L1 cache. A block has its own
+// accumulator, because `own` is both a term and the destination.
 template <class T>
 void sum(Elements<T> own, std::size_t self, Elements<const T> others) {
     using Wide = std::conditional_t<std::is_same_v<T, Bf16>, float, T>;

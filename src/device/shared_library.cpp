@@ -7,7 +7,7 @@
 namespace trireme::device {
 
 SharedLibrary::SharedLibrary(const std::vector<std::string>& names, const std::string& purpose) {
-    // It stays when nobody needs it any more: some leave threads, and handlers of the process' end, behind.
+    // The library is never unloaded, because some libraries leave threads and atexit handlers running.
     constexpr int flags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
     std::string complaint;
     for (const std::string& name : names) {

@@ -6,7 +6,7 @@
 namespace trireme::device {
 namespace {
 
-constexpr double least_sleep = 200e-6;  // seconds: four times what a sleep takes too long
+constexpr double least_sleep = 200e-6;  // seconds; four times the overshoot of a sleep
 
 }  // namespace
 

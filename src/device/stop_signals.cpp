@@ -7,8 +7,8 @@
 namespace trireme::device {
 namespace {
 
-// Runs in a thread that a library had started before signals were blocked. The thread gets none from here on,
-// and this one goes to the process again, in which one thread waits for it.
+// Signal handler. It runs only in a thread that a library started before the signals were blocked. It blocks
+// the signal in that thread and sends it to the process again, where the listener thread takes it.
 void pass_on(int signal, siginfo_t*, void* context) {
     sigaddset(&static_cast<ucontext_t*>(context)->uc_sigmask, signal);
     kill(getpid(), signal);
@@ -41,7 +41,7 @@ StopSignals::~StopSignals() {
     pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
-// `nohup` starts programs with SIGHUP ignored, so that they outlive their terminal.
+// Excludes an ignored SIGHUP: `nohup` starts programs so that they outlive their terminal.
 bool StopSignals::takes(std::size_t number) const {
     return numbers[number] != SIGHUP || before_[number].sa_handler != SIG_IGN;
 }
@@ -74,7 +74,7 @@ void StopSignals::listen() {
         if (signal == SIGINT && was_interrupted) end_by(signal);
         was_interrupted = was_interrupted || signal == SIGINT;
         int none = 0;
-        const std::scoped_lock lock(calling_);  // a call is made here or by its constructor, and never twice
+        const std::scoped_lock lock(calling_);  // either this or SignalCall's constructor calls, never both
         if (!received_.compare_exchange_strong(none, signal)) continue;
         for (const std::function<void()>& call : calls_) call();
     }

@@ -1,4 +1,4 @@
-// Apart from the clock itself, which a simulation has another one of.
+// Implements streams and ledgers. The clock itself is elsewhere, since a simulation has a different one.
 
 #include "trireme/device/stream.hpp"
 

@@ -25,7 +25,7 @@ const char* name_of(TraceLane lane) {
     throw BugError(cat("lane without a name: ", static_cast<int>(lane)));
 }
 
-// Memory is asked for before the first step, so that none of them waits for it.
+// Allocates memory before the first step, so that no step waits for it.
 Trace::Trace(TracedSteps steps, std::size_t most_events) : steps_(steps), most_events_(most_events) {
     if (steps.last == 0) return;
     events_.reserve(most_events);

@@ -13,11 +13,11 @@
 namespace trireme::device {
 namespace {
 
-// The time in which this process has run since it began to wait.
+// Measures the time since the wait began, without times in which this process was not scheduled.
 class Waited {
 public:
     double seconds() {
-        constexpr double longest_turn = 0.1;  // from one poll to the next, of a process that runs
+        constexpr double longest_turn = 0.1;  // seconds between two polls of a process that is scheduled
         const double now = now_seconds();
         seconds_ += std::min(now - std::exchange(last_, now), longest_turn);
         return seconds_;

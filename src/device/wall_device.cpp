@@ -1,4 +1,4 @@
-// Time and power of a device that runs by the wall; a simulation has others.
+// Time and power of a real device, which runs in wall time. A simulation has its own implementation.
 
 #include <chrono>
 #include <thread>

@@ -19,7 +19,7 @@ struct Worker::Shared {
     std::size_t ended = 0;
     std::exception_ptr thrown;
     bool ends = false;
-    std::thread thread;  // none before the first job, and in a simulation
+    std::thread thread;  // started with the first job; never in a simulation
 
     bool has_thrown() {
         const std::lock_guard lock(mutex);
@@ -32,7 +32,7 @@ struct Worker::Shared {
                 job();
             } catch (...) {
                 const std::lock_guard lock(mutex);
-                thrown = std::current_exception();  // thrown again by rethrow()
+                thrown = std::current_exception();  // rethrow() and finish() throw it again
             }
         }
         {

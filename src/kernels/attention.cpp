@@ -21,7 +21,8 @@ std::size_t key_columns(const AttentionShape& shape, const device::ConstTensor& 
     return query.columns / shape.heads * shape.groups;
 }
 
-// One product of scores or of values: a multiplication and an addition for each pair of rows and each channel.
+// Returns the flops of one matmul of attention: a multiplication and an addition per pair of query and key and
+// per channel.
 double product_flops(const AttentionShape& shape, std::size_t channels) {
     double pairs = 0;
     for (const Segment& segment : shape.segments) {
@@ -71,7 +72,7 @@ void AttentionBackward::check() const {
 }
 
 device::Cost AttentionBackward::cost() const {
-    constexpr double products = 5;  // scores again, gradients of scores, query, key and value
+    constexpr double products = 5;  // recomputed scores, gradients of weights, query, key and value
     const std::size_t read =
         query.bytes() + key.bytes() + value.bytes() + output.bytes() + log_sum.bytes() + grad_output.bytes();
     const std::size_t written = grad_query.bytes() + grad_key.bytes() + grad_value.bytes();

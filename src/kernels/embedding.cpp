@@ -7,12 +7,13 @@
 namespace trireme::kernels {
 namespace {
 
-// Of the rows of a table that `count` lookups can touch at most.
+// Returns the bytes of the table rows that `count` lookups access at most.
 std::size_t touched_bytes(const device::ConstTensor& table, std::size_t count) {
     return std::min(count, table.rows) * table.columns * bytes_of(table.dtype);
 }
 
-// `vocabulary` of 0: the table has all tokens.
+// Checks that the rank's part of the vocabulary lies within it. If `vocabulary` is 0, the table holds all
+// tokens.
 void check_part(const ShapeCheck& check, std::string_view table_name, std::size_t first_token,
                 std::size_t own_tokens, std::size_t vocabulary) {
     const std::size_t all = vocabulary == 0 ? own_tokens : vocabulary;

@@ -1,4 +1,4 @@
-// The elements of a tensor where the processor can read them.
+// Gives the host read access to the elements of a tensor.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,8 @@
 
 namespace trireme::kernels {
 
-// A tensor of the GPU is copied, once its stream has made it. Not for ghosts.
+// Host-readable elements of a tensor, valid as long as this object. A GPU tensor is copied after its stream is
+// idle; a host tensor is not copied. Not for ghost streams.
 class HostValues {
 public:
     HostValues(device::Stream& stream, const device::ConstTensor& values) : values_(values) {

@@ -5,7 +5,7 @@
 namespace trireme::kernels {
 namespace {
 
-// The rows of images whose places are those of `place_table` and whose patches are `patches`.
+// Returns the number of output rows. Throws BugError if the patches do not form whole images.
 std::size_t image_rows(const ShapeCheck& check, const device::ConstTensor& patches,
                        const device::ConstTensor& place_table) {
     const std::size_t places = place_table.rows;

@@ -18,7 +18,7 @@ void check_range(std::string_view name, const device::ConstTensor& indices, std:
     throw BugError(cat(name, "[", wrong - begin, "] is ", *wrong, ", not within ", first, " .. ", last));
 }
 
-// The table may have a part of the vocabulary: tokens that other ranks look up are right here, too.
+// The table may hold a part of the vocabulary, so tokens of other ranks are valid as well.
 void check_tokens(std::string_view name, const device::ConstTensor& tokens, std::size_t vocabulary,
                   const device::ConstTensor& table) {
     check_range(name, tokens, 0, vocabulary == 0 ? table.rows : vocabulary);
@@ -28,7 +28,7 @@ void check_lookup(std::string_view name, const device::ConstTensor& indices, con
     if (table.is_present()) check_range(name, indices, 0, table.rows);
 }
 
-// Segment s of an operation names two of its places, which must lie within first .. last.
+// Throws BugError unless both rows of segment s lie within first .. last.
 void check_places(std::string_view name, std::size_t s, const std::int32_t* pair, std::int64_t first,
                   std::int64_t last) {
     const auto is_within = [&](std::int32_t place) { return first <= place && place <= last; };
@@ -64,7 +64,7 @@ void check_indices(const CrossEntropy& op) {
     check_range("cross_entropy: targets", op.targets, no_target, op.logits.columns);
 }
 
-// A rank cannot tell how many columns the others have.
+// Accepts every target from -1 up, because a rank does not know how many columns the other ranks have.
 void check_indices(const LogitStatistics& op) {
     constexpr std::size_t end = std::size_t{std::numeric_limits<std::int32_t>::max()} + 1;
     check_range("logit_statistics: targets", op.targets, no_target, end);
@@ -106,7 +106,7 @@ void check_indices(const SpanLoss& op) {
 void check_indices(const BestSpan& op) {
     const auto contexts = op.contexts.as<std::int32_t>();
     for (std::size_t s = 0; s < op.segments.size(); ++s) {
-        if (contexts(s, 0) >= contexts(s, 1)) continue;  // an empty range reads nothing
+        if (contexts(s, 0) >= contexts(s, 1)) continue;  // an empty range is never read
         check_places("best_span: contexts", s, contexts.row(s), 0,
                      static_cast<std::int64_t>(op.segments[s].length));
     }
@@ -116,7 +116,7 @@ void check_segments(const ShapeCheck& check, std::span<const Segment> segments, 
     std::vector<Segment> sorted(segments.begin(), segments.end());
     std::sort(sorted.begin(), sorted.end(),
               [](const Segment& a, const Segment& b) { return a.begin < b.begin; });
-    std::size_t end = 0;  // of the segments so far
+    std::size_t end = 0;  // end of the segments so far
     for (const Segment& segment : sorted) {
         check.demand(segment.begin <= rows && segment.length <= rows - segment.begin, "a segment of ",
                      segment.length, " rows from row ", segment.begin, " does not fit into ", rows, " rows");

@@ -1,5 +1,6 @@
-// The checks of indices that only a backend can make, because check() never follows an address: what names a
-// row or a column must lie within its table. Each throws BugError with the first that does not.
+// Checks that row and column indices lie within their tables. A backend makes these checks, because check()
+// never reads the elements of a tensor. Each function throws BugError with the first index that is out of
+// range.
 #pragma once
 
 #include <span>
@@ -28,7 +29,7 @@ void check_indices(const ScatterColumns& op);
 void check_indices(const SpanLoss& op);
 void check_indices(const BestSpan& op);
 
-// Throws unless the segments lie within `rows` rows and do not overlap.
+// Throws BugError unless the segments lie within `rows` rows and do not overlap.
 void check_segments(const ShapeCheck& check, std::span<const Segment> segments, std::size_t rows);
 
 }  // namespace trireme::kernels

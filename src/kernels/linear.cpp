@@ -11,7 +11,7 @@ void check_weight(const ShapeCheck& check, std::string_view name, const device::
     check.matrix(name, weight, is_in_out ? in : out, is_in_out ? out : in);
 }
 
-// Of a product of that many rows, columns and depth.
+// Returns the cost of a matmul; `product` is its rows, columns and depth.
 device::Cost product_cost(std::string_view kernel, std::array<std::size_t, 3> product, std::size_t bytes) {
     double flops = 2;
     for (const std::size_t extent : product) flops *= static_cast<double>(extent);

@@ -10,12 +10,13 @@ namespace {
 struct WholeRow {
     double largest;
     double choice;
-    double exp_sum;  // of exp(logit - largest)
+    double exp_sum;  // sum of exp(logit - largest)
     double sum;
     double target_logit;
 };
 
-// Ranks have the columns in their order: of equally large logits, that of an earlier rank comes first.
+// Merges the statistics of row r. The ranks hold the columns in ascending order, so of equally large logits the
+// one of the lowest rank is the first.
 WholeRow merge(const device::Elements<const double>& parts, std::size_t rows, std::size_t r) {
     std::size_t best = r;
     for (std::size_t part = r; part < parts.rows; part += rows) {
@@ -36,7 +37,7 @@ WholeRow merge(const device::Elements<const double>& parts, std::size_t rows, st
     return whole;
 }
 
-// Differences from the largest logit, so that little is lost where all logits are large.
+// Uses differences from the largest logit, which keep precision if all logits are large.
 double loss_of(const WholeRow& row, std::size_t columns, double smoothing) {
     double right = (1 - smoothing) * (row.target_logit - row.largest);
     if (smoothing > 0) right += smoothing * (row.sum / static_cast<double>(columns) - row.largest);

@@ -1,12 +1,12 @@
-// What ranks know of rows of logits, put together, for every backend that reads the host's memory: a few
-// numbers a row and rank are so little that plain loops on one thread are fast enough.
+// Merges the logit statistics of several ranks, for all backends that use host memory. There are only a few
+// numbers per row and rank, so plain loops on one thread are fast enough.
 #pragma once
 
 #include "trireme/kernels/logit_statistics.hpp"
 
 namespace trireme::kernels {
 
-// What a run() of MergeLogitStatistics does.
+// Implements run() of MergeLogitStatistics.
 void run_merge(const MergeLogitStatistics& op);
 
 }  // namespace trireme::kernels

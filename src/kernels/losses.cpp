@@ -1,4 +1,4 @@
-// Checks and costs of the losses: cross entropy and spans.
+// Shape checks and costs of the losses: cross-entropy and spans.
 
 #include "kernels/index_check.hpp"
 #include "kernels/shape_check.hpp"

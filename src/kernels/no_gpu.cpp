@@ -1,4 +1,4 @@
-// What a program without CUDA has instead of kernels for a GPU. Nobody can make a CudaStream there.
+// Stubs of the GPU kernels for a build without CUDA. They are never called, because no CudaStream exists there.
 #include "trireme/device/gpu.hpp"
 #include "trireme/kernels/activation.hpp"
 #include "trireme/kernels/attention.hpp"

@@ -13,13 +13,14 @@ void check_sum(const ShapeCheck& check, const ResidualAdd& sum, const device::Co
     check.demand(is_input, "the sum that is made first is not the input");
 }
 
-// With what it takes to make the input, which is not read again then.
+// Returns the bytes of a norm. If the norm computes its input as a fused sum, the bytes of that sum replace
+// those of reading the input.
 double forward_bytes(const ResidualAdd& sum, const device::ConstTensor& input, std::size_t others) {
     const double made = sum.is_present() ? sum.cost().bytes : static_cast<double>(input.bytes());
     return made + static_cast<double>(others);
 }
 
-// The tensors that the norm reads: its input, or the terms of the sum that is its input.
+// Returns the tensors that the norm reads: its input, or the terms of the fused sum and its result.
 NamedTensors tensors_of_input(const device::ConstTensor& input, const ResidualAdd& sum) {
     if (!sum.is_present()) return {{"input", input}};
     return {{"residual", sum.residual}, {"input", sum.input}, {"sum", sum.output}};

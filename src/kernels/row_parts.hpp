@@ -1,26 +1,28 @@
-// Updates of tensors whose rows lie apart, in parts without gaps.
+// Splits the update of a tensor with gaps between its rows into contiguous parts.
 #pragma once
 
 #include "trireme/kernels/update.hpp"
 
 namespace trireme::kernels {
 
+// Number of contiguous parts of a tensor: 1, or its number of rows.
 inline std::size_t parts_of(const device::ConstTensor& tensor) {
     return tensor.is_contiguous() ? 1 : tensor.rows;
 }
 
+// Returns part `number` of a tensor that is divided into one part or into one part per row.
 template <class View>
 View part_of(const View& view, std::size_t parts, std::size_t number) {
     return parts == 1 || !view.is_present() ? view : view.row_range(number, 1);
 }
 
-// An update that tells columns apart goes row by row.
+// Number of parts that weight decay requires: an update whose columns differ in decay is split by row.
 template <class Op>
 std::size_t parts_by_columns(const Op& op) {
     return op.decaying.is_present() ? op.parameter.rows : 1;
 }
 
-// The factor of element i: `decay` where its column decays, `none` where it does not.
+// Calls use(factor), where factor(i) is `decay` if the column of element i has weight decay, else `none`.
 template <class T, class Use>
 void with_decay(const device::ConstTensor& decaying, T decay, T none, Use&& use) {
     if (!decaying.is_present()) return use([decay](std::size_t) { return decay; });
@@ -29,7 +31,7 @@ void with_decay(const device::ConstTensor& decaying, T decay, T none, Use&& use)
     });
 }
 
-// Calls use(round), where round(i, value) writes what element i of the parameter is rounded to, if anything.
+// Calls use(round), where round(i, value) stores `value` as element i of `rounded`; a no-op if it is absent.
 template <class Use>
 void with_rounding(const device::Tensor& rounded, Use&& use) {
     if (!rounded.is_present()) return use([](std::size_t, auto) {});
@@ -38,7 +40,8 @@ void with_rounding(const device::Tensor& rounded, Use&& use) {
     });
 }
 
-// Calls use(part) with the whole update, or with its rows one after the other.
+// Calls use(part) with the whole update or, if a tensor has gaps or `decaying` is present, with one row at a
+// time.
 template <class Use>
 void for_each_part(const AdamWUpdate& op, Use&& use) {
     const std::size_t parts = std::max({parts_of(op.parameter), parts_of(op.gradient), parts_of(op.moment1),

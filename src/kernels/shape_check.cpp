@@ -60,7 +60,7 @@ void ShapeCheck::alike(std::string_view name, const device::ConstTensor& tensor,
 void ShapeCheck::expect(std::string_view name, const device::ConstTensor& got, device::DType dtype,
                         std::size_t rows, std::size_t columns) const {
     const bool has_shape = got.dtype == dtype && got.rows == rows && got.columns == columns;
-    if (!has_shape) {  // a sentence that is made for nothing would take longer than a small kernel
+    if (!has_shape) {  // composed only on failure: it would take longer than a small kernel
         fail(cat(name, " is ", shape(got.dtype, got.rows, got.columns), ", not ", shape(dtype, rows, columns)));
     }
     demand(got.rows <= 1 || got.stride >= got.columns, name, " has rows of ", got.columns, " columns only ",

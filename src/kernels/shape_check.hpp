@@ -1,4 +1,4 @@
-// What every check() does: compares tensors with the shapes that an operation's declaration promises.
+// Compares tensors with the shapes that an operation declares; used by check() of each operation.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace trireme::kernels {
 
-// The checks of one operation. Each throws BugError with the operation's name and the numbers.
+// The shape checks of one operation. Each throws BugError with the operation's name and the wrong numbers.
 class ShapeCheck {
 public:
-    // `dtype` is that of all floating-point operands, f32, f64 or bf16.
+    // `dtype` is the type of the floating-point operands: f32, f64 or bf16.
     ShapeCheck(std::string_view operation, device::DType dtype, Where where = Where::here());
 
     void matrix(std::string_view name, const device::ConstTensor& tensor, std::size_t rows,
@@ -20,7 +20,8 @@ public:
     void matrix_of(device::DType dtype, std::string_view name, const device::ConstTensor& tensor,
                    std::size_t rows, std::size_t columns) const;
     void vector(std::string_view name, const device::ConstTensor& tensor, std::size_t size) const;
-    // Of what is kept in more bits where the others have 16: statistics, and gradients of parameters.
+    // The two wide checks expect f32 if the operation's type is bf16, else the operation's type. They are for
+    // statistics and gradients of parameters.
     void wide_matrix(std::string_view name, const device::ConstTensor& tensor, std::size_t rows,
                      std::size_t columns) const;
     void wide_vector(std::string_view name, const device::ConstTensor& tensor, std::size_t size) const;
@@ -29,9 +30,9 @@ public:
     void flat(std::string_view name, const device::ConstTensor& tensor,
               std::size_t size) const;  // any shape, contiguous
 
-    // Of the shape of `like`; where neither has gaps between its rows, of its size.
+    // Requires the shape of `like`, or only its size if both tensors are contiguous.
     void alike(std::string_view name, const device::ConstTensor& tensor, const device::ConstTensor& like) const;
-    // Throws unless `holds`; the parts are the sentence.
+    // Throws BugError unless `holds`; `parts` are concatenated to the message.
     template <class... Parts>
     void demand(bool holds, const Parts&... parts) const {
         if (!holds) fail(cat(parts...));

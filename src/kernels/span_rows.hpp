@@ -1,5 +1,5 @@
-// Losses and choices of spans, for every backend that reads the host's memory: two numbers a row are so little
-// that plain loops on one thread are fast enough.
+// Span losses and best spans, for all backends that use host memory. There are only two numbers per row, so
+// plain loops on one thread are fast enough.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace trireme::kernels {
 
-// One column of the logits within one segment; rows count from the segment's begin.
+// One column of the logits within one segment. Rows are counted from the segment's begin.
 template <class T>
 struct SegmentColumn {
     device::Elements<T> logits;
@@ -31,7 +31,8 @@ double log_of_sum(const SegmentColumn<T>& x) {
     return largest + std::log(sum);
 }
 
-// The loss of one end of an answer. x becomes `gradient_scale` times its gradient unless that is 0.
+// Returns the loss of the first or last row of an answer; `right` is the correct row. If `gradient_scale` is
+// not 0, overwrites x with `gradient_scale` times its gradient.
 template <class T>
 double end_loss(const SegmentColumn<T>& x, std::size_t right, double gradient_scale) {
     const double log_sum = log_of_sum(x);
@@ -44,7 +45,7 @@ double end_loss(const SegmentColumn<T>& x, std::size_t right, double gradient_sc
     return loss;
 }
 
-// The loss of segment s. Its logits become gradients, which are wanted if `gradient_scale` is not 0.
+// Returns the loss of segment s. If op.gradient_scale is not 0, overwrites the segment's logits with gradients.
 template <class T>
 double span_loss(const SpanLoss& op, std::size_t s) {
     const std::int32_t* answer = op.answers.as<std::int32_t>().row(s);
@@ -74,13 +75,13 @@ void compute_rows(const SpanLoss& op) {
     }
 }
 
-// First and last row of an answer.
+// First and last row of an answer; (-1, -1) if there is none.
 struct RowPair {
     std::int32_t first = -1;
     std::int32_t last = -1;
 };
 
-// The best answer within rows [begin, end). The first one counts whatever its sum, which may be NaN.
+// Returns the best answer within rows [begin, end). The first pair is accepted even if its sum is NaN.
 template <class T>
 RowPair best_pair(const SegmentColumn<const T>& firsts, const SegmentColumn<const T>& lasts, std::size_t begin,
                   std::size_t end, std::size_t longest) {
@@ -114,7 +115,7 @@ void compute_rows(const BestSpan& op) {
     }
 }
 
-// What a run() of SpanLoss or BestSpan does.
+// Implements run() of SpanLoss and BestSpan.
 template <class Op>
 void run_spans(const Op& op) {
     check_indices(op);

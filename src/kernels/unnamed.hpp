@@ -1,4 +1,4 @@
-// What scatters do with the rows, or the columns, that no index names.
+// Helpers of the scatter kernels for the rows or columns that no index names.
 #pragma once
 
 #include <vector>
@@ -8,20 +8,20 @@
 
 namespace trireme::kernels {
 
-// The numbers below `end` that are not among `names`, (count) i32, ascending.
+// Returns the numbers below `end` that do not occur in `names`, (count) i32, in ascending order.
 std::vector<std::size_t> unnamed_of(const device::ConstTensor& names, std::size_t end);
 
-// A mean is of something.
+// Throws BugError if a mean of zero rows or columns is required. `named` of `all` have an index.
 void check_mean(const ShapeCheck& check, Unnamed unnamed, std::size_t named, std::size_t all);
 
-// True if a scatter writes what no index names, too. Zeros that are added change nothing.
+// Returns true if a scatter also writes the rows or columns without index. Adding zeros needs no write.
 bool writes_unnamed(Unnamed unnamed, bool accumulate);
 
-// Read and written by a scatter of `input` into `output`, without its indices.
+// Returns the bytes that a scatter of `input` into `output` reads and writes, without its indices.
 std::size_t scattered_bytes(const device::ConstTensor& input, const device::ConstTensor& output,
                             Unnamed unnamed, bool accumulate);
 
-// Calls write(element, value) so that it sets an element of the output, or adds to it.
+// Calls use(write), where write(element, value) stores the value or, if `accumulate`, adds it.
 template <class Use>
 void with_write(bool accumulate, Use&& use) {
     if (accumulate) {

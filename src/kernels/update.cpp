@@ -5,7 +5,7 @@
 namespace trireme::kernels {
 namespace {
 
-// Where columns are told apart, other shapes of as many elements will not do.
+// With a decay flag per column, all tensors need the same shape; the same size is not enough.
 void check_decaying(const ShapeCheck& check, const device::ConstTensor& decaying,
                     const device::ConstTensor& parameter, std::initializer_list<device::ConstTensor> others) {
     if (!decaying.is_present()) return;

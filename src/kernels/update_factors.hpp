@@ -1,4 +1,4 @@
-// The numbers of an update, worked out in double once.
+// Scalar factors of an update, computed once in double and rounded to T.
 #pragma once
 
 #include <cmath>
@@ -38,7 +38,8 @@ struct SgdFactors {
     T scale, rate, momentum, decay;
 };
 
-// Of updates that are done at once: of all of them, but for the decay, which is the first one's.
+// Returns the factors of updates that run in one launch; the decay is that of the first update. Throws BugError
+// if other factors differ.
 template <class Factors, class Op>
 Factors common_factors(std::span<const Op> ops) {
     const Factors factors(ops.front());

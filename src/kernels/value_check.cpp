@@ -53,7 +53,7 @@ void ValueCheck::begin_pass(int stage, int microbatch, bool is_backward) {
     place_ = {.stage = stage, .microbatch = microbatch, .is_backward = is_backward};
 }
 
-// An operation may overwrite what it reads, so its inputs are looked at before it runs.
+// An operation may overwrite its inputs, so they are checked before it runs.
 void ValueCheck::before(device::Stream& stream, const NamedTensors& tensors) {
     input_.reset();
     if (finding_) return;

@@ -18,7 +18,7 @@ std::vector<LayerLoad> all_recomputed(const std::vector<LayerLoad>& layers) {
     return again;
 }
 
-// What a run of layers costs as one of the stages on devices of one kind.
+// The costs of a run of layers as a stage on one kind of device.
 class KindCosts {
 public:
     KindCosts(const std::vector<LayerLoad>& layers, const BalanceRules& rules)
@@ -56,7 +56,7 @@ private:
     const BalanceRules& rules_;
 };
 
-// On the devices that hold the stage.
+// The costs of a run of layers as a stage: the maximum over the kinds of devices that hold the stage.
 class StageCosts {
 public:
     StageCosts(const std::vector<std::vector<LayerLoad>>& kinds, const BalanceRules& rules) : rules_(rules) {
@@ -69,7 +69,7 @@ public:
     }
     double bytes(std::size_t stage, Range run) const { return most(stage, run, &KindCosts::bytes); }
 
-    // Seconds, or impossible where the stage exceeds the limit.
+    // Returns the seconds, or `impossible` if the stage exceeds the memory limit.
     double allowed_seconds(std::size_t stage, Range run) const {
         const auto limit = static_cast<double>(rules_.memory_limit);
         const bool is_allowed = rules_.memory_limit == 0 || bytes(stage, run) <= limit;

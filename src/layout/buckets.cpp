@@ -11,7 +11,7 @@ namespace {
 // A bucket before its rows are spread over its holders.
 struct Filling {
     Bucket bucket;
-    std::vector<Box> boxes;  // what it holds of each of its pieces
+    std::vector<Box> boxes;  // the box of each of its pieces that belongs to the bucket
 
     void add(std::size_t piece, const Box& box, std::size_t last_use) {
         bucket.pieces.push_back(piece);
@@ -54,8 +54,8 @@ private:
         }
     }
 
-    // Joins the last bucket of these holders, unless that is as large as a piece that travels alone: a longer
-    // one would only be summed later.
+    // Adds the piece to the last bucket of its holders unless that is full. A bucket larger than `large` would
+    // only start its reduction later.
     void add_joined(std::size_t number, const Piece& piece, std::size_t last_use) {
         const auto [place, is_new] = open_.try_emplace(piece.holders, fillings_.size());
         if (!is_new && is_full(fillings_[place->second].bucket, piece)) place->second = fillings_.size();
@@ -69,10 +69,10 @@ private:
 
     BucketRules rules_;
     std::vector<Filling> fillings_;
-    std::map<std::vector<int>, std::size_t> open_;  // holders: the number of their last bucket of small pieces
+    std::map<std::vector<int>, std::size_t> open_;  // holders -> index of their last bucket of small pieces
 };
 
-// Orders holders as they are given rows.
+// A holder, ordered by the number of elements that it owns so far.
 struct Owner {
     std::size_t elements = 0;  // so far
     int rank = 0;
@@ -80,7 +80,7 @@ struct Owner {
     friend auto operator<=>(const Owner&, const Owner&) = default;
 };
 
-// Gives rows to owners and remembers who has how many elements.
+// Assigns rows to owners and counts the elements of each owner.
 class Owners {
 public:
     explicit Owners(const std::vector<Piece>& pieces) {
@@ -108,7 +108,7 @@ private:
         }
     }
 
-    // All holders, which ascend, those with the fewest elements first.
+    // Returns all holders, those with the fewest elements first.
     std::vector<Owner> by_elements(const std::vector<int>& holders) const {
         std::vector<Owner> owners;
         owners.reserve(holders.size());
@@ -117,7 +117,7 @@ private:
         return owners;
     }
 
-    // The first holder with the fewest elements.
+    // Returns the first holder with the fewest elements.
     std::vector<Owner> fewest(const std::vector<int>& holders) const {
         const int rank = *std::ranges::min_element(holders, {}, [&](int holder) { return elements(holder); });
         return {{elements(rank), rank}};
@@ -127,10 +127,10 @@ private:
 
     std::size_t& elements(int rank) { return elements_[static_cast<std::size_t>(rank)]; }
 
-    std::vector<std::size_t> elements_;  // of each rank
+    std::vector<std::size_t> elements_;  // per rank
 };
 
-// The numbers of the pieces, in the order in which a backward pass completes them.
+// Returns the indices of the pieces in the order in which a backward pass completes them.
 std::vector<std::size_t> by_last_use(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces) {
     std::vector<std::size_t> order(pieces.size());
     std::iota(order.begin(), order.end(), std::size_t{0});

@@ -18,7 +18,7 @@ std::size_t place_in(const std::vector<int>& ranks, int rank) {
 
 }  // namespace
 
-// Of a tree: the place without its lowest binary digit.
+// In a tree the parent's index is the own index without its lowest set bit.
 std::optional<int> Circle::above(int rank) const {
     const std::size_t place = place_in(ranks, rank);
     if (place == 0) return std::nullopt;

@@ -29,7 +29,7 @@ RunLoads::RunLoads(const std::vector<LayerLoad>& layers) {
 
 std::vector<GroupLevel> group_levels(const std::vector<LinkLevel>& links, int ranks) {
     std::vector<GroupLevel> levels;
-    int joined = 1;  // ranks of a group so far
+    int joined = 1;  // ranks per group so far
     for (const LinkLevel& level : links) {
         const int size = level.ranks == 0 ? ranks : std::min(level.ranks, ranks);
         if (size == joined) continue;
@@ -69,8 +69,8 @@ std::size_t GroupPlan::index(Range run, int parts) const {
     return (run.begin * task_.loads.layers() + run.end() - 1) * all_parts + static_cast<std::size_t>(parts) - 1;
 }
 
-// Either all parts hold the whole run, or the last of them the end of it and the others, at their best, the
-// beginning.
+// Either all parts hold the whole run, or the last parts hold its end and the others hold its beginning in the
+// best way.
 GroupPlan::Choice GroupPlan::find_best(Range run, int parts) const {
     Choice choice{.seconds = seconds_of(run, {parts, parts}), .last_begin = run.begin, .last_count = parts};
     for (std::size_t split = run.begin + 1; split < run.end(); ++split) {

@@ -12,7 +12,7 @@ void sort(std::vector<TensorBox>& boxes) {
     });
 }
 
-// Boxes of equal columns that lie on top of each other become one.
+// Merges vertically adjacent boxes with equal columns.
 std::vector<TensorBox> joined(std::vector<TensorBox> boxes) {
     sort(boxes);
     std::vector<TensorBox> all;
@@ -37,7 +37,7 @@ std::vector<TensorBox> values_of(const std::vector<HeldTensor>& tensors, int ran
     for (std::size_t t = 0; t < tensors.size(); ++t) {
         for (const Slice& slice : tensors[t].slices) {
             if (slice.rank != rank || slice.box.is_empty()) continue;
-            const TensorBox held{t, slice.box};  // once, though two of its stages may use it
+            const TensorBox held{t, slice.box};  // listed once, even if two stages of the rank use it
             if (std::ranges::find(boxes, held) == boxes.end()) boxes.push_back(held);
         }
     }

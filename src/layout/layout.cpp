@@ -21,16 +21,16 @@ int place_in_row(const Grid& grid, int stage) {
     return comes_back ? 2 * grid.pipe - 1 - stage : stage % grid.pipe;
 }
 
-// Where a layer begins in items (embedding, block, ..., block, head), times two: only the embedding, layer 0,
-// is an item of its own.
+// Returns the position of a layer in half items. Items (embedding, block, ..., block, head) count two halves
+// each; only the embedding, layer 0, is a whole item by itself.
 std::size_t half_items(std::size_t layer) { return layer == 0 ? 0 : layer + 1; }
 
 std::string text_of_halves(std::size_t halves) {
     return std::to_string(halves / 2) + (halves % 2 == 1 ? ".5" : "");
 }
 
-// "layers 0-3", or "layers 0-3.5" and "layers 3.5-6" where a cut falls inside block 3. The head ends a model of
-// `all` layers as a whole, also one that has no norm before it.
+// Returns "layers 0-3", or "layers 0-3.5" and "layers 3.5-6" if a cut falls inside block 3. The end of a model
+// of `all` layers counts as a whole item, even if the model has no final norm.
 std::string text_of_layers(Range layers, std::size_t all) {
     const std::size_t begin = half_items(layers.begin);
     const std::size_t halves = half_items(layers.end());
@@ -44,7 +44,7 @@ bool are_even(const std::vector<std::size_t>& shares) {
     return std::ranges::adjacent_find(shares, std::ranges::not_equal_to{}) == shares.end();
 }
 
-// " (5:2:1)", or nothing.
+// Returns e.g. " (5:2:1)", or nothing if shares are even.
 std::string text_of_shares(const std::vector<std::size_t>& shares) {
     if (are_even(shares)) return "";
     std::string text = " ";

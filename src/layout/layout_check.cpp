@@ -82,7 +82,7 @@ void check_replicas(const Layout& layout, const std::string& place) {
     }
 }
 
-// What each rank does, seen while the layout is read.
+// Records what each rank does while the layout is read.
 class Duties {
 public:
     Duties(const Layout& layout, int ranks, const std::string& place)
@@ -125,8 +125,8 @@ private:
     struct Duty {
         bool is_working = false;
         bool is_idle = false;
-        std::size_t stage = 0;    // the last one seen
-        std::size_t replica = 0;  // of that stage
+        std::size_t stage = 0;    // the last one recorded
+        std::size_t replica = 0;  // replica number in that stage
     };
 
     Duty& duty_of(int rank) {

@@ -22,7 +22,7 @@ struct Item {
     bool is_block = false;
 };
 
-using Cuts = std::vector<std::size_t>;  // the number of items of each stage
+using Cuts = std::vector<std::size_t>;  // number of items per stage
 
 std::vector<Item> items_of(const std::vector<LayerFacts>& layers) {
     std::vector<Item> items;
@@ -49,8 +49,8 @@ Cuts uniform_cuts(const std::vector<Item>& items, std::size_t stages) {
     return cuts;
 }
 
-// Fills one stage after the other with as many items as `limit` parameters allow, leaving one for each stage
-// to come. None where the last stage would exceed the limit.
+// Fills the stages in order, each with as many items as `limit` parameters allow; every later stage keeps at
+// least one item. Returns nothing if the last stage would exceed the limit.
 std::optional<Cuts> filled_cuts(const std::vector<Item>& items, std::size_t stages, std::size_t limit) {
     Cuts cuts(stages, 0);
     std::size_t next = 0;
@@ -65,7 +65,7 @@ std::optional<Cuts> filled_cuts(const std::vector<Item>& items, std::size_t stag
     return next == items.size() ? std::optional(cuts) : std::nullopt;
 }
 
-// Bisects the largest stage's parameters.
+// Bisects the parameters of the largest stage.
 Cuts cuts_by_parameters(const std::vector<Item>& items, std::size_t stages) {
     std::size_t low = 0;
     std::size_t high = 0;
@@ -85,7 +85,7 @@ Cuts cuts_by_parameters(const std::vector<Item>& items, std::size_t stages) {
 }
 
 Cuts cuts_by_type(const std::vector<Item>& items, std::size_t stages) {
-    std::vector<std::size_t> blocks;  // their numbers among the items
+    std::vector<std::size_t> blocks;  // indices of the blocks among the items
     for (std::size_t i = 0; i < items.size(); ++i) {
         if (items[i].is_block) blocks.push_back(i);
     }
@@ -104,12 +104,12 @@ Cuts cuts_by_type(const std::vector<Item>& items, std::size_t stages) {
     return cuts;
 }
 
-// "4,3,3,4"; none where the text is something else.
+// Parses "4,3,3,4". Returns nothing for any other text.
 std::optional<Cuts> numbers_of(std::string_view text) {
     Cuts numbers;
     const char* const end = text.data() + text.size();
     for (const char* at = text.data();; ++at) {
-        std::uint32_t number = 0;  // so that no sum of them overflows
+        std::uint32_t number = 0;  // 32 bits, so that sums of numbers do not overflow
         const auto [after, error] = std::from_chars(at, end, number);
         if (error != std::errc{}) return std::nullopt;
         numbers.push_back(number);

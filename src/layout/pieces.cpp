@@ -8,7 +8,7 @@
 namespace trireme::layout {
 namespace {
 
-// A box and everyone who holds just that; thousands of slices are a few of these.
+// A box and all ranks that hold exactly this box. Thousands of slices reduce to a few of these.
 struct SharedBox {
     Box box;
     std::vector<int> ranks;
@@ -32,7 +32,7 @@ std::vector<Slice> sorted_slices(const HeldTensor& tensor) {
     return slices;
 }
 
-// In the order of their first rows.
+// Returns the distinct boxes, sorted by first row.
 std::vector<SharedBox> shared_boxes(const HeldTensor& tensor) {
     std::vector<SharedBox> boxes;
     for (const Slice& slice : sorted_slices(tensor)) {
@@ -42,7 +42,7 @@ std::vector<SharedBox> shared_boxes(const HeldTensor& tensor) {
     return boxes;
 }
 
-// The numbers where ranges begin or end, ascending.
+// Returns the bounds of all ranges, ascending and without duplicates.
 template <class Boxes, class RangeOf>
 std::vector<std::size_t> cut_lines(const Boxes& boxes, RangeOf range_of) {
     std::vector<std::size_t> lines;
@@ -56,9 +56,9 @@ std::vector<std::size_t> cut_lines(const Boxes& boxes, RangeOf range_of) {
     return lines;
 }
 
-using Crossing = std::vector<const SharedBox*>;  // the boxes that cross a strip of rows from top to bottom
+using Crossing = std::vector<const SharedBox*>;  // boxes that cross a strip of rows from top to bottom
 
-// Who holds what lies between two neighbouring column lines, ascending.
+// Returns the holders between each two adjacent column lines, ascending.
 std::vector<std::vector<int>> holders_between(const std::vector<std::size_t>& lines, const Crossing& boxes) {
     std::vector<std::vector<int>> holders(lines.size());
     for (const SharedBox* shared : boxes) {
@@ -76,7 +76,7 @@ std::vector<std::vector<int>> holders_between(const std::vector<std::size_t>& li
     return holders;
 }
 
-// The pieces of a strip of rows in which no box begins or ends; neighbours in it are joined.
+// Returns the pieces of a strip of rows in which no box begins or ends, with neighbours joined.
 std::vector<Piece> pieces_of_strip(std::size_t tensor, Range rows, const Crossing& boxes) {
     const auto lines = cut_lines(boxes, [](const SharedBox* shared) { return shared->box.columns; });
     auto holders = holders_between(lines, boxes);
@@ -99,8 +99,8 @@ bool goes_on_in(const Piece& above, const Piece& below) {
            above.holders == below.holders;
 }
 
-// Adds the pieces of the next strip to `pieces`, or to the pieces above that they go on with. `above` has the
-// numbers of those of the strip before, and then of this one, in the order of their columns.
+// Adds the pieces of the next strip to `pieces`, or extends the pieces above that they continue. `above` has
+// the indices of the previous strip's pieces, sorted by column; on return it has those of this strip.
 void add_strip(std::vector<Piece>& pieces, std::vector<std::size_t>& above, std::vector<Piece> strip) {
     std::vector<std::size_t> lowest;
     auto candidate = above.begin();

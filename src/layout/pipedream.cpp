@@ -10,7 +10,7 @@
 namespace trireme::layout {
 namespace {
 
-constexpr int most_ranks = 1024;  // for which the tables stay small and the search short
+constexpr int most_ranks = 1024;  // keeps the tables small and the search short
 
 class Planner {
 public:
@@ -32,7 +32,7 @@ public:
 private:
     struct Stage {
         Range layers;
-        std::vector<int> ranks;  // counted from its group's first
+        std::vector<int> ranks;  // relative to the group's first rank
     };
     struct Key {
         std::size_t level = 0;
@@ -65,7 +65,7 @@ private:
         return below;
     }
 
-    // What a group of `level` that holds `run` does with it, traced back from its last layers.
+    // Returns the stages of a group of `level` that holds `run`, traced back from the last layers.
     std::vector<Stage> stages_of(std::size_t level, Range run, const Standing& group) {
         std::vector<Stage> stages;
         Parts parts{.end = task_.levels[level].parts};
@@ -81,7 +81,7 @@ private:
         return stages;
     }
 
-    // Replicas turn from part to part first: a micro-batch then finds all stages of a part in turn.
+    // Replicas alternate between the parts, so that a micro-batch stays within one part for all its stages.
     std::vector<Stage> stages_of_parts(std::size_t level, Range run, const Standing& group,
                                        const Parts& parts) {
         std::vector<Stage> stages{{.layers = run, .ranks = {0}}};

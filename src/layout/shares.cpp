@@ -26,14 +26,14 @@ void check_shares(std::size_t count, std::span<const std::size_t> weights, const
     }
 }
 
-// What is still to be shared, and the weights of those who share it.
+// The units that remain, and the total weight of those that share them.
 struct Rest {
     std::size_t count = 0;
     std::size_t weight = 0;
 };
 
-// Whoever would get less than one unit gets one. That leaves less for the others, who are looked at again
-// until each of them would get one or more.
+// Gives one unit to each weight whose proportion is less than one unit. This leaves less for the others, so it
+// repeats until every other proportion is at least one unit.
 Rest give_the_smallest_one_unit(std::vector<std::size_t>& units, Rest rest,
                                 std::span<const std::size_t> weights) {
     for (bool is_settled = false; !is_settled;) {
@@ -48,8 +48,8 @@ Rest give_the_smallest_one_unit(std::vector<std::size_t>& units, Rest rest,
     return rest;
 }
 
-// Among those without units. What is left over goes, unit by unit, to whoever has the least for his weight
-// then: ranks wait for the one that has the most, so that is kept as little as can be.
+// Shares the rest among the weights without units. Remaining units go one by one to the weight with the fewest
+// units per weight. Ranks wait for the one with the most units per weight, which this minimizes.
 void share_in_proportion(std::vector<std::size_t>& units, Rest rest, std::span<const std::size_t> weights) {
     std::vector<std::size_t> sharers;
     std::size_t left = rest.count;
@@ -65,7 +65,7 @@ void share_in_proportion(std::vector<std::size_t>& units, Rest rest, std::span<c
     for (; left > 0; --left) ++units[*std::ranges::min_element(sharers, has_less_with_one_more)];
 }
 
-// Pieces behind each other, where everybody has done some already.
+// Assigns `count` items one after another. `done` has the items that each worker already has, and is updated.
 std::vector<std::size_t> turns_from(std::vector<std::size_t>& done, const std::vector<double>& parts,
                                     std::size_t count) {
     std::vector<std::size_t> turns;

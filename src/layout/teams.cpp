@@ -13,14 +13,15 @@ bool has_equal_replicas(const Layout& layout) {
                                [&](const StageLayout& stage) { return stage.replicas.size() == replicas; });
 }
 
-// Whether `team` is replica `replica` of all its stages.
+// True if `team` is replica `replica` in all its stages.
 bool keeps_number(const Team& team, const Layout& layout, std::size_t replica) {
     return std::ranges::all_of(team.stages, [&](int stage) {
         return layout.stages[static_cast<std::size_t>(stage)].replicas[replica].ranks == team.ranks;
     });
 }
 
-// Whether row after row of teams holds all stages, the p-th of a row of `pipe` those of stages_of(p, pipe).
+// True if the teams form rows of `pipe` teams, each with all stages, and team p of a row has stages_of(p,
+// pipe).
 template <class StagesOf>
 bool is_of_rows(const Layout& layout, const StagesOf& stages_of) {
     if (!has_equal_replicas(layout)) return false;
@@ -39,7 +40,7 @@ bool is_of_rows(const Layout& layout, const StagesOf& stages_of) {
 
 std::vector<Team> teams_of(const Layout& layout) {
     std::map<int, Team> by_first_rank;
-    std::vector<std::pair<std::size_t, int>> order;  // replica of the team's first stage; the team's first rank
+    std::vector<std::pair<std::size_t, int>> order;  // replica of the team's first stage, the team's first rank
     for (std::size_t s = 0; s < layout.stages.size(); ++s) {
         const auto& replicas = layout.stages[s].replicas;
         for (std::size_t r = 0; r < replicas.size(); ++r) {

@@ -5,7 +5,7 @@
 namespace trireme::mover {
 namespace {
 
-// Where `part` is in a matrix whose first element is that of `whole`.
+// Returns the view of `part` in `matrix`, which holds the box `whole`.
 template <class View>
 View part_of(const View& matrix, const layout::Box& whole, const layout::Box& part) {
     return matrix.row_range(part.rows.begin - whole.rows.begin, part.rows.count)

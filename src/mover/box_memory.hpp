@@ -1,4 +1,4 @@
-// Boxes of tensors in a rank's memory, found by where they are in the tensor.
+// Boxes of tensors in a rank's memory, found by their position in the tensor.
 #pragma once
 
 #include <string>
@@ -13,11 +13,12 @@ class BoxMemory {
 public:
     explicit BoxMemory(const std::vector<BoxInMemory>& boxes);
 
-    // Between memory and a dense matrix as large as `box`. Throws BugError where not all of the box is here.
+    // Copies between this memory and a dense matrix of the size of `box`. Throws BugError if a part of the box
+    // is missing.
     void read(const std::string& tensor, const layout::Box& box, device::Tensor into) const;
     void write(const std::string& tensor, const layout::Box& box, device::ConstTensor from) const;
 
-    // `box` of another memory, without a copy between.
+    // Copies `box` from another memory without a buffer in between.
     void copy_from(const BoxMemory& other, const std::string& tensor, const layout::Box& box) const;
 
 private:

@@ -8,7 +8,7 @@
 namespace trireme::mover {
 namespace {
 
-// Calls use(box, offset) for each box of a shipment; `offset` counts the elements before it.
+// Calls use(transfer, offset) for each box of a shipment; `offset` is the number of elements before it.
 template <class Use>
 void for_each_box(const Shipment& shipment, Use&& use) {
     std::size_t offset = 0;
@@ -58,15 +58,15 @@ struct Journey::State {
     device::DType dtype;
     comm::Communicator& group;
     device::Buffer memory;
-    std::size_t used = 0;   // elements of it
-    std::size_t round = 0;  // that is on its way
+    std::size_t used = 0;   // elements of `memory`
+    std::size_t round = 0;  // round in progress
     std::vector<comm::Communicator::Ticket> tickets = {};
     std::vector<Arriving> arriving = {};
 };
 
 namespace {
 
-// A box of a parcel, as a matrix.
+// Returns a box of a message as a matrix.
 device::Tensor matrix(const device::Tensor& parcel, const layout::Box& box, std::size_t offset) {
     return {parcel.at(offset), parcel.dtype, box.rows.count, box.columns.count, box.columns.count};
 }

@@ -26,7 +26,7 @@ ByName by_name(const std::vector<layout::HeldTensor>& tensors) {
     return named;
 }
 
-// The slices before and after in one tensor: those after are held by ranks of numbers `shift` higher.
+// Returns a tensor with the slices of both; the ranks of the slices of `after` are raised by `shift`.
 layout::HeldTensor joined(const layout::HeldTensor* before, const layout::HeldTensor& after, int shift) {
     layout::HeldTensor both = after;
     for (layout::Slice& slice : both.slices) slice.rank += shift;

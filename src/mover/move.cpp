@@ -10,7 +10,7 @@ namespace trireme::mover {
 
 namespace {
 
-// Adds what each rank sends and gets.
+// Adds the elements that each rank sends and receives.
 void count(const MoveRound& round, std::map<int, std::size_t>& of_rank) {
     for (const Shipment& shipment : round) {
         of_rank[shipment.source] += shipment.elements;

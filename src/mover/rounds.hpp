@@ -1,4 +1,4 @@
-// Who sends when.
+// Distributes transfers over rounds.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@ namespace trireme::mover {
 
 class Rounds {
 public:
-    explicit Rounds(std::size_t most_elements);  // not 0
+    explicit Rounds(std::size_t most_elements);  // must not be 0
 
-    // A transfer of at most that many elements, in the first round from which on both its ranks have room: a
-    // rank never turns back to an earlier one.
+    // Adds a transfer of at most `most_elements` elements. It goes to the later of the current rounds of its
+    // two ranks, or to the next round if that is full; ranks never return to earlier rounds.
     void add(const Transfer& transfer);
 
     std::vector<MoveRound> take() &&;
@@ -23,7 +23,7 @@ public:
 private:
     struct RankRound {
         std::size_t round = 0;
-        std::size_t elements = 0;  // of the rank in that round
+        std::size_t elements = 0;  // elements of the rank in that round
 
         std::size_t elements_in(std::size_t other) const { return round == other ? elements : 0; }
     };
@@ -31,8 +31,8 @@ private:
     void put(const Transfer& transfer, std::size_t round);
 
     std::size_t most_;
-    std::map<int, RankRound> places_;  // of each rank, the last round that it takes part in
-    std::vector<std::map<std::pair<int, int>, Shipment>> rounds_;  // by source and destination
+    std::map<int, RankRound> places_;                              // per rank: its current round
+    std::vector<std::map<std::pair<int, int>, Shipment>> rounds_;  // per round: by (source, destination)
 };
 
 }  // namespace trireme::mover

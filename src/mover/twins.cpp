@@ -25,7 +25,7 @@ public:
 
     void add(const Cell& cell) {
         for (const int rank : cell.keepers()) keep(move_.stay, cell, cell.box, rank);
-        std::map<int, std::vector<int>> missing;  // by node
+        std::map<int, std::vector<int>> missing;  // ranks per node
         for (const int rank : cell.missing()) missing[node_of(rank)].push_back(rank);
         for (const auto& [node, ranks] : missing) {
             move_.twins[node].push_back({cell.tensor, cell.box});
@@ -52,7 +52,8 @@ private:
         move.kept.push_back({cell.tensor, box, rank, rank});
     }
 
-    // Into the twin that `rank` reads. Of another node's rank, the one that has got least of them writes it.
+    // Copies `part` to the staging copy that `rank` reads. If no rank of its node holds the part, the rank of
+    // the node that has received the least so far receives it.
     void bring(const Cell& cell, const layout::Box& part, int rank) {
         const int source = writers_.choose(cell.before, rank, part.size());
         if (node_of(source) == node_of(rank)) return keep(move_.out, cell, part, source);

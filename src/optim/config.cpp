@@ -13,13 +13,13 @@ void require(bool is_right, const char* option, double value, const std::string&
     if (!is_right) throw ConfigError(cat(option, " ", value, " is outside ", range));
 }
 
-// Where a decay stands, from 1 at its begin to 0 at its end.
+// Returns the remaining fraction of a linear decay: 1 at its start, 0 at its end.
 double remaining(std::size_t step, std::size_t begin, std::size_t end) {
     if (end <= begin) return 1;
     return 1 - static_cast<double>(step - begin) / static_cast<double>(end - begin);
 }
 
-// The part of (rate - min_rate) that is left at `step`, after the warm-up.
+// Returns the remaining fraction of (rate - min_rate) at `step`, after the warm-up.
 double decayed(const OptimizerConfig& config, std::size_t step, std::size_t steps) {
     const std::size_t begin = std::min(config.warmup_steps, steps);
     switch (config.schedule) {

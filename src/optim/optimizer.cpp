@@ -19,7 +19,7 @@ void require_inside(const model::ParameterSpec& spec, const layout::Box& box) {
                        spec.name, ", of which this rank has ", spec.rows, " x ", spec.columns));
 }
 
-// A spec for each shard alone.
+// Returns one spec per shard.
 std::vector<model::ParameterSpec> specs_of(const std::vector<ParameterShard>& shards,
                                            const std::vector<model::ParameterSpec>& specs) {
     std::vector<model::ParameterSpec> parts;
@@ -30,7 +30,7 @@ std::vector<model::ParameterSpec> specs_of(const std::vector<ParameterShard>& sh
     return parts;
 }
 
-// What an update reads and writes; all of the same shape, moments that there are none of being absent.
+// The tensors that an update reads and writes. All have the same shape; unused ones are absent.
 struct Operands {
     device::Tensor parameter;
     device::ConstTensor gradient;
@@ -45,7 +45,7 @@ struct Operands {
     }
 };
 
-// 0 for each of a range of channels that is left out, 1 for the others.
+// Returns 0 per skipped channel of the range and 1 per other channel.
 std::vector<std::int32_t> decaying_of(const LeftOut& left_out, layout::Range range) {
     std::vector<std::int32_t> decaying(range.count, 1);
     for (const std::int32_t channel : left_out.channels) {
@@ -89,7 +89,7 @@ public:
         }
     }
 
-    // Of a shard that lies in `box`.
+    // Adds the update of a shard with the given `box`, without weight decay of skipped channels.
     void add_without_decay_of(const LeftOut& left_out, const layout::Box& box, const Operands& of,
                               double weight_decay) {
         const bool are_rows = left_out.axes == kernels::WeightAxes::in_out;
@@ -105,7 +105,7 @@ public:
     }
 
 private:
-    // Rows that decay and rows that do not, run by run.
+    // Adds one update per run of rows that decay, or do not decay, together.
     void add_by_rows(const std::vector<std::int32_t>& decaying, const Operands& of, double weight_decay) {
         for (auto run = decaying.begin(); run != decaying.end();) {
             const auto end = std::find(run, decaying.end(), 1 - *run);
@@ -122,7 +122,7 @@ private:
     std::size_t step_;  // from 1
     std::vector<kernels::AdamWUpdate> adamw_ = {};
     std::vector<kernels::SgdUpdate> sgd_ = {};
-    std::deque<std::vector<std::int32_t>> told_ = {};  // which columns decay
+    std::deque<std::vector<std::int32_t>> told_ = {};  // per shard and column: 1 if it decays
 };
 
 void copy(device::Stream& stream, const device::ConstTensor& from, const device::Tensor& to) {

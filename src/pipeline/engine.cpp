@@ -9,10 +9,10 @@
 namespace trireme::pipeline {
 namespace {
 
-// Micro-batches that may be in flight at once have numbers of their own below this one.
+// Returns the number of micro-batches that may be in flight at once. Their numbers modulo it are unique.
 int window_of(const EngineWiring& wiring) { return wiring.shape.microbatches * wiring.steps_in_flight; }
 
-// What both sides of a message call it: the stage that made it, and the micro-batch.
+// Returns the label of a message, equal on both sides. It encodes the stage that made it and the micro-batch.
 comm::Label label_of(const schedule::Instruction& message, int window) {
     const bool is_from_before = message.op == schedule::Op::receive_forward;
     const bool is_from_behind = message.op == schedule::Op::receive_backward;
@@ -20,7 +20,7 @@ comm::Label label_of(const schedule::Instruction& message, int window) {
     return maker * window + message.microbatch % window;
 }
 
-// The instruction that sent what `receive` got.
+// Returns the instruction that sent the message with this label, which `receive` got.
 schedule::Instruction send_of(comm::Label label, const schedule::Instruction& receive, int window) {
     const schedule::Op op =
         receive.op == schedule::Op::receive_forward ? schedule::Op::send_forward : schedule::Op::send_backward;
@@ -32,7 +32,7 @@ schedule::Op message_op(schedule::Op compute_op) {
     return compute_op == schedule::Op::forward ? schedule::Op::send_forward : schedule::Op::send_backward;
 }
 
-// Whether an instruction makes something that another stage reads.
+// True if the instruction makes a result that another stage reads.
 bool has_result(schedule::Op op) {
     return op == schedule::Op::forward || op == schedule::Op::backward || op == schedule::Op::backward_input;
 }
@@ -46,7 +46,7 @@ struct PendingMessage {
     Tickets tickets;
 };
 
-// The team at the other end, and whether it is a gradient: what one channel carries.
+// The team at the other end, and true if the channel carries gradients.
 using Channel = std::pair<int, bool>;
 
 }  // namespace
@@ -127,7 +127,8 @@ std::string Engine::State::place() const {
     return cat(to_string((*program)[position]), ", instruction ", position + 1, " of ", program->size());
 }
 
-// As it is shown: the micro-batch counted within its step. What has none belongs to the step that is executed.
+// Returns the trace event of an instruction, with the micro-batch counted within its step. An instruction
+// without micro-batch belongs to the step that is being executed.
 device::TraceEvent Engine::State::event_of(const schedule::Instruction& instruction, std::size_t bytes,
                                            const char* before) const {
     schedule::Instruction shown = instruction;
@@ -160,7 +161,7 @@ void Engine::State::run(const schedule::Instruction& instruction) {
     const device::TraceSpan span(wiring.trace, [&] { return event_of(instruction); });
     worker->run(instruction);
     if (wiring.trace != nullptr && wiring.trace->is_on())
-        worker->settle();  // or the span would be the processor's
+        worker->settle();  // otherwise the span would only cover the launch
 }
 
 void Engine::State::validate(const schedule::Instruction& instruction) {
@@ -172,8 +173,8 @@ void Engine::State::validate(const schedule::Instruction& instruction) {
     if (!stands) run_again_since_update();
 }
 
-// The forwards between STEP and VALIDATE with all their messages, none of which crosses either: every rank does
-// the same.
+// Repeats the forwards between STEP and VALIDATE with their messages. Every rank does the same, and no message
+// crosses a STEP or a VALIDATE.
 void Engine::State::run_again_since_update() {
     for (auto& [channel, queue] : sends) complete_sends(queue, 0);
     const std::size_t end = position;
@@ -211,7 +212,7 @@ void Engine::State::receive(const schedule::Instruction& instruction) {
     receives[{instruction.op, instruction.stage, instruction.microbatch}] = std::move(message);
 }
 
-// What it reads, if that comes by message.
+// Waits for the message that the instruction reads, if there is one.
 void Engine::State::wait_for_input(const schedule::Instruction& compute) {
     const schedule::Op op =
         compute.op == schedule::Op::forward ? schedule::Op::receive_forward : schedule::Op::receive_backward;
@@ -222,7 +223,7 @@ void Engine::State::wait_for_input(const schedule::Instruction& compute) {
     wait(message);
 }
 
-// A result needs one of its channel's buffers, which the messages before it give back.
+// A result needs one of the buffers of its channel, which earlier messages free when they are complete.
 void Engine::State::wait_for_room(const schedule::Instruction& compute) {
     const schedule::Instruction message{message_op(compute.op), compute.stage, compute.microbatch};
     const bool is_end =
@@ -232,8 +233,8 @@ void Engine::State::wait_for_room(const schedule::Instruction& compute) {
     complete_sends(sends[{routes.other_team(message), is_of_gradient(message.op)}], slots - 1);
 }
 
-// The backward pass gives back the memory of what the forward pass has sent; its gradient is here, so that the
-// message is at its end.
+// The backward pass frees the memory from which the forward pass's result was sent. Its gradient has arrived,
+// so that this message has already been received.
 void Engine::State::wait_for_own_send(const schedule::Instruction& backward) {
     const schedule::Instruction message{schedule::Op::send_forward, backward.stage, backward.microbatch};
     if (routes.is_last(backward.stage) || !routes.leaves_team(message)) return;
@@ -259,7 +260,7 @@ void Engine::State::wait(const PendingMessage& message) {
         const schedule::Instruction arrived = send_of(mismatch.arrived, message.instruction, window_of(wiring));
         throw BugError(cat("rank ", wiring.rank, " posted ", to_string(message.instruction), " and got what ",
                            to_string(arrived), " sent: ", mismatch.what()));
-    } catch (const ResourceError& refusal) {  // a stall, or what MPI says
+    } catch (const ResourceError& refusal) {  // a stall or an MPI error
         throw ResourceError(cat("at ", place(), ": ", refusal.what()));
     }
 }

@@ -23,7 +23,7 @@ int Routes::place_in_group(int rank) const {
     return static_cast<int>(std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin());
 }
 
-// The rows that a rank of a team has between two stages.
+// Returns the rows of a micro-batch that a rank of a team holds between two stages.
 layout::Range Routes::rows_of(int rank, int team, std::size_t rows) const {
     if (!wiring_.are_rows_cut) return {0, rows};
     const std::vector<int>& ranks = wiring_.teams[static_cast<std::size_t>(team)].ranks;

@@ -1,4 +1,4 @@
-// Which messages an instruction stands for: a rank's part of what passes between two teams.
+// The messages of one rank for a send or receive instruction between two teams.
 #pragma once
 
 #include <vector>
@@ -8,21 +8,21 @@
 
 namespace trireme::pipeline {
 
-// One message: to or from a peer (its number in the group), some of this rank's rows of the micro-batch.
+// A message to or from a peer: some of this rank's rows of the micro-batch.
 struct Leg {
-    int peer = 0;
-    layout::Range own_rows;  // counted from the first row that this rank has
+    int peer = 0;            // rank in the group
+    layout::Range own_rows;  // counted from the first row of this rank
 };
 
 class Routes {
 public:
     explicit Routes(const EngineWiring& wiring);
 
-    // The team at the other end of a message instruction.
+    // Returns the team at the other end of a send or receive.
     int other_team(const schedule::Instruction& message) const;
-    // What this rank sends or receives of it, for a micro-batch of `rows` rows.
+    // Returns the messages of this rank for the instruction, for a micro-batch of `rows` rows.
     std::vector<Leg> legs(const schedule::Instruction& message, std::size_t rows) const;
-    // Whether the other end of the message is another team.
+    // True if the other end of the message is another team.
     bool leaves_team(const schedule::Instruction& message) const { return other_team(message) != team_; }
     bool is_first(int stage) const { return stage == 0; }
     bool is_last(int stage) const { return stage + 1 == wiring_.shape.stages(); }

@@ -10,14 +10,14 @@ namespace trireme::plan {
 namespace {
 
 constexpr std::size_t known_schema = 1;
-constexpr std::size_t most_devices = std::size_t{1} << 20;  // as many as ranks of a grid
+constexpr std::size_t most_devices = std::size_t{1} << 20;  // equals the limit on the ranks of a grid
 constexpr std::array<const char*, 5> numbers{"f32", "f64", "bf16", "f16", "tf32"};
 constexpr std::array<const char*, 8> figures_of_group{
     "device.flops",  "device.bandwidth", "device.memory", "device.launch",
     "device.clocks", "devices_per_node", "nodes",         "inside"};
 constexpr std::array<const char*, 2> figures_between{"between", "fat_tree"};
 
-// An object of some of these.
+// Requires an object that has no keys but these, all of them optional.
 void require_only(const JsonNode& node, std::span<const char* const> keys) {
     const std::vector<std::string> optional(keys.begin(), keys.end());
     node.require_keys({}, optional);
@@ -84,7 +84,7 @@ layout::Link link_of(const JsonNode& node) {
                         .bandwidth = above_zero(node.at("bandwidth"), "bytes a second")};
 }
 
-// Throws where there is something to join and nothing joins it.
+// True if the node has the key. Throws ConfigError if several devices or nodes have no link.
 bool has_link(const JsonNode& node, const char* key, std::size_t joined, const char* what) {
     if (node.has(key)) return true;
     if (joined > 1)
@@ -98,7 +98,7 @@ bool is_of_cores(const JsonNode& carrier) {
     return text == "cores";
 }
 
-// Its keys are those of a group, or of a whole cluster.
+// Reads the keys of a group, or the same keys of a whole cluster.
 NodeGroup group_of(const JsonNode& node) {
     NodeGroup group{.device = device_of(node.at("device")),
                     .devices_per_node = at_least_one(node.at("devices_per_node")),
@@ -163,7 +163,7 @@ std::vector<FigureSource> sources_of(const JsonNode& node, std::span<const char*
     return sources;
 }
 
-// Those of groups stand with them.
+// Returns the sources of the whole cluster and of its groups, which list their own.
 std::vector<FigureSource> all_sources(const JsonNode& whole) {
     std::vector<FigureSource> sources;
     const auto add = [&](const JsonNode& node, std::span<const char* const> figures, const std::string& of) {
@@ -198,7 +198,7 @@ void check_schema(const JsonNode& whole) {
     whole.require_keys(needed, optional);
 }
 
-// A message between nodes passes what is inside of them, too.
+// A message between nodes also passes the links inside them.
 void check_latencies(const JsonNode& whole, const Cluster& cluster) {
     if (!cluster.between) return;
     for (const NodeGroup& group : cluster.groups) {

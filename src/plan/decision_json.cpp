@@ -38,7 +38,7 @@ void take_seconds(const JsonNode& node, Decision& decision) {
     if (seconds.has("measured")) decision.measured_seconds = seconds.at("measured").number();
 }
 
-// Of each rank, at least something of whose products is left.
+// Parses fractions of matmuls that are not computed. Each is below 1: a rank always computes some of its own.
 std::vector<double> parts_of(const JsonNode& node) {
     std::vector<double> parts;
     for (const JsonNode& part : node.items()) {
@@ -65,7 +65,7 @@ std::vector<layout::Migration> migrations_of(const JsonNode& node) {
     return migrations;
 }
 
-// Returns nothing for a line that says why the plan did not change.
+// Parses a line. Returns nothing if it has "no_change".
 std::optional<Decision> decision_of(const std::string& text, const std::string& place) {
     const nlohmann::json line = parse_json<nlohmann::json>(text, place);
     if (line.is_object() && line.contains("no_change")) return std::nullopt;
@@ -92,7 +92,7 @@ std::optional<Decision> decision_of(const std::string& text, const std::string& 
     return decision;
 }
 
-// Counts as such: 8, not 8.0.
+// Writes whole numbers without a fraction: 8, not 8.0.
 Json json_value_of(const std::map<std::string, double>& terms) {
     constexpr double most_counted = 9e15;
     Json value = Json::object();
@@ -111,7 +111,7 @@ Json json_value_of(const std::map<std::string, double>& terms) {
 std::vector<Decision> decisions_from_jsonl(std::string_view text, const std::string& file) {
     std::vector<Decision> decisions;
     std::istringstream lines{std::string(text)};
-    lines.exceptions(std::ios::badbit);  // no memory is an error, not the end of the text
+    lines.exceptions(std::ios::badbit);  // running out of memory is an error, not the end of the text
     std::size_t number = 0;
     for (std::string line; std::getline(lines, line);) {
         ++number;

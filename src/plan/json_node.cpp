@@ -9,8 +9,8 @@ namespace trireme::plan {
 namespace {
 
 constexpr std::uint64_t most_counted = std::uint64_t{1} << 24;  // far beyond any machine
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 53;    // exact in JSON of any program
-constexpr std::size_t most_shown = 40;                          // bytes of a value in a message
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 53;  // exact as a double, which other JSON readers use
+constexpr std::size_t most_shown = 40;                        // bytes of a value in a message
 
 bool is_among(const std::string& key, std::span<const std::string> keys) {
     return std::find(keys.begin(), keys.end(), key) != keys.end();

@@ -1,4 +1,4 @@
-// A value of a JSON file that somebody wrote by hand, and where it stands in it.
+// A value in a JSON file written by hand, with its path for error messages.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,25 @@
 
 namespace trireme::plan {
 
-// All errors are ConfigErrors that name the file, the place in it and what stands there.
+// All errors are ConfigErrors that name the file, the path in it and the value found there.
 class JsonNode {
 public:
     using Json = nlohmann::json;
 
-    // The whole file; `value` must outlive all nodes made from it.
+    // The node of the whole file. `value` must outlive all nodes made from it.
     JsonNode(const Json& value, std::string_view file) : value_(&value), file_(file) {}
 
-    // Must be an object of these keys and no others; an optional one may be missing.
+    // Requires an object with the `needed` keys, possibly the `optional` ones, and no others.
     void require_keys(std::span<const std::string> needed, std::span<const std::string> optional = {}) const;
 
     bool has(const char* key) const { return value_->contains(key); }
     JsonNode at(const char* key) const;
-    std::vector<JsonNode> items() const;                    // must be a list
+    std::vector<JsonNode> items() const;                    // requires a list
     std::size_t whole_number() const;                       // 0 to 2^24: layers, ranks, shares
     std::size_t bytes() const;                              // 0 to 2^53
-    double number() const;                                  // 0 or more, and finite
-    std::string text() const;                               // must be one
-    bool is_true() const;                                   // must be true or false
+    double number() const;                                  // finite, at least 0
+    std::string text() const;                               // requires a string
+    bool is_true() const;                                   // requires true or false
     [[noreturn]] void refuse(std::string_view must) const;  // "FILE: stages[0] is 3; it must be <must>"
 
 private:
@@ -40,7 +40,7 @@ private:
 
     const Json* value_;
     std::string_view file_;
-    std::string path_;  // "stages[0].layers"; empty: the whole file
+    std::string path_;  // "stages[0].layers"; empty for the whole file
 };
 
 }  // namespace trireme::plan

@@ -26,8 +26,8 @@ double BestRates::seconds(const KernelCall& call, double clock) const {
     return std::max(arithmetic, memory) + shortest;
 }
 
-// A product is its shape. Attention is many products: their number grows with the bytes, their size with the
-// flops of each.
+// A matmul is described by its shape. Attention consists of many matmuls: their number grows with the bytes,
+// their size with the flops per byte.
 std::vector<double> KernelTimes::coordinates_of(const KernelCall& call) {
     std::vector<double> place;
     if (call.product[0] > 0) {
@@ -51,7 +51,7 @@ KernelTimes::KernelTimes(const std::vector<KernelProfile>& measured) : best_(bes
 double KernelTimes::seconds_by_bytes(const Knots& knots, double bytes) {
     const auto above = std::ranges::lower_bound(knots, bytes, {}, &Knot::bytes);
     if (above == knots.end()) return knots.back().seconds * bytes / knots.back().bytes;
-    if (above->bytes == bytes) {  // maybe several calls, as of unlike rows
+    if (above->bytes == bytes) {  // several calls may have equal bytes: take the middle one
         const auto end = std::ranges::upper_bound(knots, bytes, {}, &Knot::bytes);
         return (above + (end - above) / 2)->seconds;
     }

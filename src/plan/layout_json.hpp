@@ -1,4 +1,4 @@
-// A layout and migrations as JSON values, for those who write them into a larger one.
+// A layout and migrations as JSON values, to be embedded in larger ones.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 
 namespace trireme::plan {
 
-// Keys in the order that people read them. Shares are left out where all of them are 1.
+// Keys come in a readable order. Shares are omitted if all of them are 1.
 nlohmann::ordered_json json_value_of(const layout::Layout& layout);
 
 // [{"from": 0, "to": 2, "parts": [0.25, 0.25, 0.25, 0.25]}, ...]

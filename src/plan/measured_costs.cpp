@@ -22,7 +22,7 @@ double bytes_of_parameters(std::span<const LayerProfile> layers) {
     });
 }
 
-// A rank's part of its replica.
+// Returns the fraction of its replica that rank r holds.
 double share_of(const layout::ReplicaLayout& replica, std::size_t r) {
     const auto sum = std::accumulate(replica.shares.begin(), replica.shares.end(), std::size_t{0});
     return static_cast<double>(replica.shares[r]) / static_cast<double>(sum);
@@ -45,7 +45,7 @@ bool has_halves(const Plan& plan, int stage) {
     });
 }
 
-// Of a message between any two replicas of two stages.
+// Returns the longest time of a message between any two replicas of two stages.
 double slowest_message(const RankProfiles& profiles, const layout::StageLayout& from,
                        const layout::StageLayout& to, std::size_t rows) {
     const auto bytes = static_cast<double>(rows);
@@ -62,7 +62,7 @@ double slowest_message(const RankProfiles& profiles, const layout::StageLayout& 
 double send_seconds(const RankProfiles& profiles, const layout::Layout& layout, std::size_t s) {
     const layout::StageLayout& stage = layout.stages[s];
     const auto rows_of = [&](const layout::StageLayout& each) {
-        return layers_of(profiles.kinds.front(), each).back().rows;  // as many on all devices
+        return layers_of(profiles.kinds.front(), each).back().rows;  // equal on all devices
     };
     double slowest = 0;
     if (s > 0) {
@@ -86,14 +86,14 @@ double reduce_seconds(const RankProfiles& profiles, const layout::StageLayout& s
     return slowest;
 }
 
-// A whole backward pass is shorter than its halves where these do something twice.
+// Scales the halves to the time of a whole backward pass, which is shorter if the halves repeat some work.
 void fit_halves(double whole, schedule::StageCost& cost) {
     const double halves = cost.backward_input + cost.backward_weight;
     cost.backward_weight *= halves > 0 ? whole / halves : 0;
     cost.backward_input = whole - cost.backward_weight;
 }
 
-// Of a rank that has a share of the stage: passes, and an update of all that it holds.
+// Returns the costs of a rank with a share of the stage: its passes, and an update of everything that it holds.
 schedule::StageCost cost_of_rank(std::span<const LayerProfile> layers, double share, bool in_halves) {
     const auto sum = [&](double LayerProfile::*field) { return share * sum_of(layers, field); };
     schedule::StageCost cost{.forward = sum(&LayerProfile::forward),
@@ -108,7 +108,7 @@ double seconds_of_passes(const schedule::StageCost& cost) {
     return cost.forward + cost.backward_input + cost.backward_weight;
 }
 
-// The passes of the rank that takes longest for its own, and the longest update.
+// Returns the passes of the rank whose passes take longest, and the longest update of any rank.
 schedule::StageCost slowest_of_ranks(const RankProfiles& profiles, const layout::StageLayout& stage,
                                      bool in_halves) {
     schedule::StageCost slowest{.forward = 0, .backward_input = 0, .backward_weight = 0};

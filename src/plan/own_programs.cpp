@@ -12,7 +12,7 @@
 namespace trireme::plan {
 namespace {
 
-constexpr int most_steps = 100;  // that work may be done ahead, or weights be old
+constexpr int most_steps = 100;  // most steps that work may be ahead, or weights be old
 
 std::vector<int> working_ranks(const std::vector<layout::Team>& teams) {
     std::vector<int> ranks;
@@ -21,7 +21,8 @@ std::vector<int> working_ranks(const std::vector<layout::Team>& teams) {
     return ranks;
 }
 
-// Whether every team executes what its program says; what it says wrongly, check() finds.
+// True if every team is the executor of all work in its program. Unknown stages and micro-batches are left to
+// check().
 bool fit(const std::vector<schedule::Program>& programs, const schedule::PipelineShape& shape) {
     for (std::size_t team = 0; team < programs.size(); ++team) {
         for (const schedule::Instruction& instruction : programs[team]) {
@@ -55,7 +56,7 @@ std::vector<schedule::Program> from_ranks(const std::vector<schedule::Program>& 
     return of_teams;
 }
 
-// Proving takes more steps than these two.
+// Limits how far programs reach ahead or back, because the proof unrolls more steps than that.
 void require_near_steps(const schedule::Phases& programs, const schedule::PipelineShape& shape,
                         const std::string& place) {
     for (const std::vector<schedule::Program>* part : {&programs.prologue, &programs.body}) {
@@ -75,7 +76,7 @@ void require_near_steps(const schedule::Phases& programs, const schedule::Pipeli
     }
 }
 
-// Finds the cells of passes in the line of a team. Cells count from 1.
+// Finds the cells of compute instructions in the line of a team. Cells count from 1.
 class Cells {
 public:
     Cells(const schedule::Program& program, int microbatches) : program_(program) {
@@ -86,7 +87,8 @@ public:
         }
     }
 
-    // Empty if the line has all the work of a micro-batch, and in an order that can be.
+    // Says which work of a micro-batch the line lacks, or has in an impossible order. Empty if there is no
+    // fault.
     std::string fault(int stage, int microbatch) const {
         const auto of = [&](schedule::Op op) {
             const auto found = cells_.find({op, stage, microbatch});

@@ -1,4 +1,4 @@
-// Programs that a file gives, brought into the order of teams.
+// Programs from a file, brought into the order of teams.
 #pragma once
 
 #include <string>
@@ -10,17 +10,18 @@
 
 namespace trireme::plan {
 
-// `programs` come one for each team, or one for each rank that works, ranks ascending; those of a team are
-// equal. Where there are as many teams as ranks and their orders differ, it is the order whose teams execute
-// what their programs say. Throws ConfigError, naming `place`, for another number, for unlike programs of a
-// team, and for micro-batches of steps, or weights of updates, that are far away.
+// Returns one program per team. `programs` has one per team, or one per working rank in ascending order; those
+// of a team's ranks must be equal. If there are as many teams as ranks and both orders are possible, the one is
+// taken in which each team executes what its program says. Throws ConfigError, naming `place`, for any other
+// number of programs; for different programs within a team; for missing compute instructions of a micro-batch,
+// or a backward before its forward; and for micro-batches or weights that are too many steps away.
 schedule::Phases programs_of_teams(const schedule::Phases& programs, const std::vector<layout::Team>& teams,
                                    const schedule::PipelineShape& shape, const std::string& place);
 
-// Whether programs validate their updates: all of them or none. Throws ConfigError, naming `place`, for others.
+// True if the programs validate their updates. Throws ConfigError, naming `place`, if they validate only some.
 bool validates(const schedule::Phases& programs, const std::string& place);
 
-// The forwards of one step and their messages: proved, where `phases` are.
+// Returns the forwards of one step and their messages. They can be proved if `phases` can.
 schedule::Phases forward_part(const schedule::Phases& phases, const schedule::PipelineShape& shape);
 
 }  // namespace trireme::plan

@@ -15,10 +15,10 @@
 namespace trireme::plan {
 namespace {
 
-constexpr int few_slots = 4;                // up to here slots are tried one by one
-constexpr int most_microbatches = 1 << 16;  // of a step: far beyond any use, and programs still fit in memory
+constexpr int few_slots = 4;                // up to this number all slot counts are tried
+constexpr int most_microbatches = 1 << 16;  // per step: far beyond any use, and programs still fit in memory
 
-// Of a grid or a V: as many as every stage has.
+// Returns the number of pipeline rows of a grid or a V: the replicas of each stage.
 int rows_of(const layout::Layout& layout) { return static_cast<int>(layout.stages.front().replicas.size()); }
 
 schedule::PipelineShape shape_of_rows(const PlanWish& wish, const std::vector<layout::Team>& teams,
@@ -60,7 +60,7 @@ schedule::PipelineShape forward_only(schedule::PipelineShape shape) {
     return shape;
 }
 
-// None where the programs cannot run with so many slots; `fault` says why.
+// Proves the programs with `slots` slots. Returns nothing if they cannot run with them; `fault` says why.
 std::optional<ProvedPrograms> tried(const schedule::Phases& compute, schedule::PipelineShape shape, int slots,
                                     std::string& fault) {
     shape.slots = slots;
@@ -82,7 +82,7 @@ std::optional<ProvedPrograms> tried(const schedule::Phases& compute, schedule::P
                           .proof = std::move(verdict.proof)};
 }
 
-// Of enough steps.
+// Returns the time of enough_steps() steps.
 double duration(const ProvedPrograms& proved, const std::vector<schedule::StageCost>& costs) {
     schedule::PipelineShape many = proved.shape;
     many.steps = enough_steps(proved.phases(), many.microbatches);
@@ -97,8 +97,8 @@ int most_stages_of_a_team(const schedule::PipelineShape& shape) {
     return *std::max_element(held.begin(), held.end());
 }
 
-// All messages that a channel has in a step; where work is in flight over its end, those of a step and of a
-// full pipeline.
+// Returns as many slots as a channel can use: its messages of a step. If work is in flight across the end of a
+// step, these are the messages of a step and of a full pipeline.
 int enough_slots(const schedule::Phases& compute, const schedule::PipelineShape& shape) {
     const bool is_in_flight = keeps_work_in_flight(compute, shape.microbatches);
     if (!is_in_flight) return shape.microbatches * shape.stages();
@@ -107,8 +107,9 @@ int enough_slots(const schedule::Phases& compute, const schedule::PipelineShape&
 
 int next_slots(int slots) { return slots < few_slots ? slots + 1 : 2 * slots; }
 
-// With the fewest slots with which nobody waits for one: orders that send a round of micro-batches before the
-// first of them is read need many, others one. `place` is the schedule's name, or its file's.
+// Proves the programs with the fewest slots that do not slow them down. Orders that send several micro-batches
+// before the first of them is read need many slots, others one. `place` is the name of the schedule or its
+// file.
 ProvedPrograms proved(const schedule::Phases& compute, const schedule::PipelineShape& shape,
                       const std::vector<schedule::StageCost>& costs, const std::string& place) {
     const int enough = enough_slots(compute, shape);
@@ -123,7 +124,7 @@ ProvedPrograms proved(const schedule::Phases& compute, const schedule::PipelineS
     return *std::move(roomy);
 }
 
-// Programs of one step, for all teams.
+// Returns phases without prologue, from one program of a step per team.
 schedule::Phases of_one_step(std::vector<schedule::Program> programs) {
     std::vector<schedule::Program> none(programs.size());
     return {.prologue = std::move(none), .body = std::move(programs)};
@@ -133,7 +134,7 @@ std::vector<schedule::StageCost> equal_costs(const schedule::PipelineShape& shap
     return std::vector<schedule::StageCost>(shape.holders.size());
 }
 
-// The stages of a team are updated at once, at the first of their STEPs.
+// All stages of a team are updated at the first of their STEPs, so that the STEPs of a step must be adjacent.
 void refuse_scattered_updates(const schedule::Phases& phases, const std::string& place) {
     for (const std::vector<schedule::Program>* part : {&phases.prologue, &phases.body}) {
         for (const schedule::Program& program : *part) {
@@ -170,7 +171,7 @@ void add_generated(const PlanWish& wish, schedule::PipelineShape shape, Plan& pl
     plan.training = proved(generate_phases(schedule, shape), with_updates_of(schedule, shape), costs, place);
 }
 
-// Full recompute makes the activations of a layer again for the whole of its backward.
+// Stages with full recompute are not split: recomputed activations serve the whole backward of a layer.
 std::vector<bool> divisible_stages(const PlanWish& wish, const std::vector<Recompute>& recompute) {
     std::vector<bool> divisible;
     for (std::size_t stage = 0; stage < recompute.size(); ++stage) {
@@ -190,7 +191,7 @@ double seconds_of_step(const ProvedPrograms& proved, const std::vector<schedule:
     return predict_step(proved.phases(), proved.shape, costs).seconds;
 }
 
-// These phases, where they can be executed, keep to the bounds and have shorter steps than `known`.
+// Returns the programs of `phases` if they can run, keep to the bounds and have shorter steps than `known`.
 std::optional<ProvedPrograms> shorter(const ProvedPrograms& known, const schedule::Phases& phases,
                                       const schedule::PipelineShape& shape,
                                       const std::vector<schedule::StageCost>& costs) {

@@ -15,7 +15,7 @@ Json texts_of(const std::vector<schedule::Program>& programs) {
     return texts;
 }
 
-// As it always was for synchronous schedules, so that the hashes of their plans stay.
+// Synchronous schedules keep their original form, so that the hashes of their plans do not change.
 Json json_value_of(const ProvedPrograms& proved) {
     Json value{{"slots", proved.shape.slots}, {"programs", texts_of(proved.programs)}};
     if (proved.ends_with_step()) return value;

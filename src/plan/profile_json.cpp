@@ -102,7 +102,7 @@ KernelProfile kernel_of(const JsonNode& node) {
     return kernel;
 }
 
-// `before`: the ranks of a group of the level before, 1 if there is none.
+// Parses a level of links. `before` is the group size of the level before, 1 if there is none.
 layout::LinkLevel link_of(const JsonNode& node, std::size_t before, bool is_last) {
     const std::array<std::string, 2> needed{"latency", "bandwidth"};
     const std::array<std::string, 1> optional{"ranks"};

@@ -7,7 +7,7 @@
 namespace trireme::plan {
 namespace {
 
-// The box around all known places.
+// Moves `place` into the bounding box of all known places.
 void clamp_to(std::span<const ScatteredValue> known, std::vector<double>& place) {
     for (std::size_t axis = 0; axis < place.size(); ++axis) {
         const auto at = [axis](const ScatteredValue& each) { return (*each.place)[axis]; };
@@ -22,7 +22,8 @@ double squared_distance(const std::vector<double>& a, const std::vector<double>&
     return sum;
 }
 
-// Equations for the value at the place and the slopes along the axes; the right-hand side is the last column.
+// Normal equations for the value at the place and the slopes along the axes. The last column is the right-hand
+// side.
 using Equations = std::vector<std::vector<double>>;
 
 void add_value(Equations& equations, const ScatteredValue& known, const std::vector<double>& place,
@@ -36,8 +37,8 @@ void add_value(Equations& equations, const ScatteredValue& known, const std::vec
     }
 }
 
-// Gauss and Jordan, for the first unknown. The equations are symmetric and positive definite: any pivot will
-// do.
+// Solves for the first unknown by Gauss-Jordan elimination. The equations are symmetric and positive definite,
+// so that any pivot works.
 double first_unknown(Equations equations) {
     for (std::size_t pivot = equations.size(); pivot-- > 0;) {
         for (std::size_t row = 0; row < pivot; ++row) {
@@ -53,7 +54,7 @@ double first_unknown(Equations equations) {
 
 double interpolated(std::span<const ScatteredValue> known, std::vector<double> place) {
     constexpr double same = 1e-12;     // squared distance
-    constexpr double flatness = 1e-3;  // how much slopes are held back where values do not ask for them
+    constexpr double flatness = 1e-3;  // regularizes slopes that the values do not determine
     clamp_to(known, place);
     Equations equations(place.size() + 1, std::vector<double>(place.size() + 2));
     double weights = 0;

@@ -1,4 +1,4 @@
-// A value between places where it is known, which may lie anyhow.
+// Interpolation between values at scattered places.
 #pragma once
 
 #include <span>
@@ -7,14 +7,15 @@
 namespace trireme::plan {
 
 struct ScatteredValue {
-    const std::vector<double>* place;  // all of one length
+    const std::vector<double>* place;  // coordinates; equally many for all values
     double value = 0;
 };
 
-// The plane that is fitted to the known values, near ones first: it passes through each of them, and
-// through the mean of those at one place (moving least squares; Lancaster and Salkauskas, 1981). Along an axis
-// on which they do not differ the value does not change. Beyond the known places it is that of the nearest
-// point between them, and nowhere is it beyond the known values. There must be some.
+// Fits a plane to the known values, with larger weights for closer ones, and returns its value at `place`. The
+// result passes through each known value, and through the mean of those at one place (moving least squares;
+// Lancaster and Salkauskas, 1981). It is constant along an axis on which the known places do not differ.
+// Outside their bounding box it is the value at the nearest point of the box, and it never leaves the range of
+// the known values. `known` must not be empty.
 double interpolated(std::span<const ScatteredValue> known, std::vector<double> place);
 
 }  // namespace trireme::plan

@@ -16,7 +16,7 @@ double mean(const layout::ProductParts& parts) {
 
 std::string percent(double share) { return cat(std::llround(100 * share), " %"); }
 
-// The part of a rank's products that other ranks compute.
+// The fraction of a rank's matmuls that helper ranks compute.
 struct Helped {
     std::set<int> helpers = {};
     double part = 0;

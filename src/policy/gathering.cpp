@@ -27,7 +27,7 @@ public:
             std::ranges::count_if(ranks_at(place), [&](int r) { return is_slow(r); }));
     }
 
-    // The slow ones to these places, one after the other.
+    // Exchanges ranks so that the slow ones fill these places in order.
     Places filled(const std::vector<ReplicaIndex>& order) {
         for (const ReplicaIndex& place : order) {
             if (!slow_.empty()) fill(place);
@@ -43,7 +43,7 @@ private:
         std::ranges::copy_if(ranks, std::back_inserter(slow_), [&](int rank) { return is_slow(rank); });
     }
 
-    // Those that are slow already stay.
+    // Slow ranks that are here already stay.
     void fill(ReplicaIndex place) {
         std::vector<int> healthy;
         for (const int rank : ranks_at(place)) {
@@ -74,7 +74,7 @@ private:
     Places places_;
     const std::vector<double>& slowness_;
     const std::vector<int>& nodes_;
-    std::vector<int> slow_ = {};  // that have no place yet, the slowest first
+    std::vector<int> slow_ = {};  // slow ranks not placed yet, the slowest first
 };
 
 bool are_of_one_size(const Places& places) {
@@ -86,7 +86,7 @@ bool are_of_one_size(const Places& places) {
     });
 }
 
-// All places, group by group: those groups first that have most slow ranks.
+// Returns all places group by group; groups with the most slow ranks come first.
 std::vector<ReplicaIndex> ordered(const Gathering& gathering, std::vector<std::vector<ReplicaIndex>> groups) {
     const auto slow_ranks_of = [&](const std::vector<ReplicaIndex>& group) {
         std::size_t sum = 0;

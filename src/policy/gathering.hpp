@@ -1,13 +1,14 @@
-// Ranks that change places, so that slow ones work together.
+// Exchanges ranks so that slow ranks work together.
 #pragma once
 
 #include "policy/spread.hpp"
 
 namespace trireme::policy {
 
-// With two slow ranks and more, who has a team of the same size each: together in the stage that has most of
-// them already, then in the next; likewise in a row of replicas. Only ranks of a node change places, and no
-// more than have to. None where nobody does.
+// Returns up to two placements that gather slow ranks: by stages and by rows of replicas. The stage or row with
+// the most slow ranks is filled first, then the next. Only ranks of the same node are exchanged, as few as
+// possible. Empty if nothing would change, with fewer than two slow ranks, or if teams differ in size or have
+// several stages.
 std::vector<Places> gathered(const Places& places, const std::vector<double>& slowness,
                              const std::vector<int>& nodes);
 

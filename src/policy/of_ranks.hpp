@@ -1,4 +1,4 @@
-// Numbers of some of all ranks.
+// Selects values of some ranks.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace trireme::policy {
 
-// One for each rank that is named, of a list that may be empty.
+// Returns the values of the given ranks, or `otherwise` for each if `all` is empty.
 inline std::vector<double> of_ranks(const std::vector<int>& ranks, const std::vector<double>& all,
                                     double otherwise) {
     std::vector<double> own;

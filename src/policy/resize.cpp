@@ -9,10 +9,10 @@
 namespace trireme::policy {
 namespace {
 
-// If it left out nothing.
+// Returns the rank's time without skipping.
 double whole_seconds(const plan::RankTimes& times) { return times.whole_products() + times.others; }
 
-// Of the slowest rank.
+// Returns the time of the slowest rank.
 double seconds_of(const std::vector<plan::RankTimes>& times, const std::vector<double>& left_out) {
     double most = 0;
     for (std::size_t r = 0; r < times.size(); ++r)

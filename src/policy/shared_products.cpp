@@ -39,7 +39,7 @@ public:
     }
 
 private:
-    // With the numbers that ranks have in the job.
+    // Adds a team's sharing to the decision, with ranks numbered as in the job.
     static void add(const Sharing& sharing, const std::vector<int>& ranks, plan::Decision& decision) {
         const auto number = [&](int place) { return ranks[static_cast<std::size_t>(place)]; };
         for (const layout::Migration& each : sharing.migrations)
@@ -48,7 +48,7 @@ private:
             decision.left_out[static_cast<std::size_t>(ranks[r])] = sharing.left_out[r];
     }
 
-    // Once nobody is slow any more, all is as it was at once.
+    // Sharing ends as soon as no rank is slow.
     bool is_worth(const plan::Decision& next, const plan::Plan& current, double now, double then) const {
         const bool is_nothing = next.migrations.empty() && leaves_out_nothing(next.left_out);
         const bool was_nothing = current.migrations.empty() && leaves_out_nothing(current.left_out);

@@ -7,16 +7,16 @@
 namespace trireme::policy {
 namespace {
 
-constexpr double most_given = 0.98;  // of a rank's products: something of each is left
-constexpr double dust = 1e-6;        // of a rank's products
+constexpr double most_given = 0.98;  // of a rank's matmuls: the owner keeps a fraction of each
+constexpr double dust = 1e-6;        // of a rank's matmuls: smaller fractions are ignored
 
 double sum(const std::vector<double>& numbers) { return std::accumulate(numbers.begin(), numbers.end(), 0.0); }
 
-// The products of which helpers may compute a part.
+// The matmuls that helper ranks may compute in part.
 struct Way {
-    layout::ProductParts is_helped = {};  // 1 or 0
-    double work = 0;                      // of all products
-    double seconds = 0;                   // that helping takes, at most
+    layout::ProductParts is_helped = {};  // 1 or 0 per matmul
+    double work = 0;                      // fraction of all matmul work
+    double seconds = 0;                   // upper limit of the time that offloading adds
 
     bool helps() const { return work > 0; }
     bool helps_all() const {
@@ -34,11 +34,12 @@ Way way_of(const layout::ProductParts& is_helped, const HelpCosts& costs, std::s
     return way;
 }
 
-// Attention's first product and the MLP's read what all ranks have.
+// The matmuls attention_in and mlp_in read inputs that all ranks have. Offloading them needs rounds of
+// broadcasts and reductions.
 constexpr layout::ProductParts every_product{1, 1, 1, 1};
 constexpr layout::ProductParts without_rounds{0, 1, 0, 1};
 
-// A team whose work is counted in a healthy rank's arithmetic, whoever does it.
+// A team for which work is counted in FLOPs, independent of the rank that does it.
 class SlowTeam {
 public:
     SlowTeam(const std::vector<plan::RankTimes>& times, const std::vector<double>& slowness, double limit,
@@ -50,15 +51,16 @@ public:
     bool is_slow(std::size_t rank) const { return slowness_[rank] > 1 && times_[rank].whole_products() > 0; }
     double work(std::size_t rank) const { return times_[rank].whole_flops; }
 
-    // The part of its products that a slow rank cannot do until then.
+    // Returns the fraction of its matmuls that a slow rank cannot finish within `seconds`.
     double given(std::size_t rank, double seconds) const {
         return is_slow(rank) ? std::max(0.0, 1 - capacity(rank, seconds) / work(rank)) : 0;
     }
-    // Of that, what it may not leave out.
+    // Returns the part of this fraction that exceeds the skipping limit, so must be offloaded.
     double must_lend(std::size_t rank, double seconds) const {
         return std::max(0.0, given(rank, seconds) - limit_);
     }
-    // What a rank could do beside its own: of the slow ones, those may help that are the least so.
+    // Returns the work that a rank can do within `seconds` beyond its own. Slightly slow ranks may help slower
+    // ones.
     double spare(std::size_t rank, double seconds) const {
         return way_.helps() ? std::max(0.0, capacity(rank, seconds) - work(rank)) : 0;
     }
@@ -75,7 +77,8 @@ public:
         return needed <= spared;
     }
 
-    // Where something may be left out, not shorter than the fastest rank takes for all of its own.
+    // Returns the shortest possible time. With skipping, it is at least the time that the fastest rank needs
+    // for all of its own work.
     double shortest() const {
         double fastest = std::numeric_limits<double>::infinity();
         double low = 0;
@@ -96,7 +99,7 @@ public:
 
 private:
     double capacity(std::size_t rank, double seconds) const {
-        const double rate = times_[rank].whole_products() / work(rank);  // seconds for one
+        const double rate = times_[rank].whole_products() / work(rank);  // seconds per FLOP
         return rate > 0 ? (seconds - times_[rank].others - way_.seconds) / rate : work(rank);
     }
 
@@ -106,7 +109,7 @@ private:
     Way way_;
 };
 
-// The ranks, those with the most of something first.
+// Returns the ranks sorted by descending size.
 std::vector<std::size_t> by_size(const std::vector<double>& sizes) {
     std::vector<std::size_t> ranks(sizes.size());
     std::iota(ranks.begin(), ranks.end(), std::size_t{0});
@@ -114,8 +117,8 @@ std::vector<std::size_t> by_size(const std::vector<double>& sizes) {
     return ranks;
 }
 
-// The part of each product that is helped with which a slow rank lends: what it must, and of what others can do
-// beside that the slowest one as much as it needs, then the next.
+// Returns the fraction of each helped matmul that each slow rank offloads: the fraction that it must offload,
+// and from the remaining capacity of the helpers as much as it needs, the slowest rank first.
 std::vector<double> lent_parts(const SlowTeam& team, const std::vector<double>& slowness, double seconds) {
     std::vector<double> lent;
     double spare = 0;
@@ -135,8 +138,8 @@ std::vector<double> lent_parts(const SlowTeam& team, const std::vector<double>& 
     return lent;
 }
 
-// One helper after the other is given as much as it can do; where all of them could do more than there is, in
-// proportion.
+// Fills the helpers one after another. If they could do more than is needed, their capacities are scaled down
+// evenly.
 std::vector<layout::Migration> migrations_of(const SlowTeam& team, const std::vector<double>& lent,
                                              double seconds) {
     std::vector<double> spare;
@@ -168,7 +171,7 @@ std::vector<layout::Migration> migrations_of(const SlowTeam& team, const std::ve
     return migrations;
 }
 
-// Of each product the part of a rank's own that others compute.
+// Returns the fraction of each matmul of each rank that helper ranks compute.
 std::vector<layout::ProductParts> lent_of(const Sharing& sharing, std::size_t ranks) {
     std::vector<layout::ProductParts> lent(ranks, layout::ProductParts{});
     for (const layout::Migration& each : sharing.migrations) {

@@ -13,13 +13,13 @@ double mean_of(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Seconds of each operation of a rank's products; none: it had none.
+// Returns the seconds per FLOP of a rank's matmuls, or nothing if it had none.
 std::optional<double> pace_of(const plan::RankTimes& times) {
     if (times.product_flops <= 0 || times.products <= 0) return std::nullopt;
     return times.products / times.product_flops;
 }
 
-// What the faster half of the ranks takes at most; with two ranks, what the faster one takes.
+// Returns the lower median of the paces; with two ranks, the pace of the faster one.
 std::optional<double> usual_pace(const std::vector<plan::RankTimes>& step) {
     std::vector<double> paces;
     for (const plan::RankTimes& times : step) {
@@ -49,11 +49,11 @@ void SlownessWatch::go_on_from(const std::vector<double>& factors) {
     shapes_change();
 }
 
-// In the first steps as if the device were as it was, unless more than shapes can make comes of them. An error
-// of that is forgotten bit by bit.
+// In the first steps after a change of shapes, deviations from the level are attributed to the shapes, unless
+// they are larger than shapes can explain. An error in this decays over the next steps.
 void SlownessWatch::judge_shapes(Rank& rank, double sample) const {
     constexpr double most = 1.25;
-    constexpr double forgotten = 0.02;  // in a step
+    constexpr double forgotten = 0.02;  // per step
     if (are_shapes_new_ && rank.of_shapes.size() < rules_.lasting) {
         rank.of_shapes.push_back(sample);
         const double found = mean_of(rank.of_shapes) / rank.level;

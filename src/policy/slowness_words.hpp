@@ -1,4 +1,4 @@
-// Explains decisions about slow ranks to people.
+// Describes decisions about slow ranks.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 
 namespace trireme::policy {
 
-// "rank 3 takes 4.0 times as long as others"
+// Returns e.g. "rank 3 takes 4.0 times as long as others".
 inline std::string words_of_slowness(const plan::Observation& observed) {
     std::string reason;
     for (std::size_t rank = 0; rank < observed.slowness.size(); ++rank) {
@@ -22,7 +22,7 @@ inline std::string words_of_slowness(const plan::Observation& observed) {
     return reason.empty() ? "no rank is slow any more" : reason;
 }
 
-// The seconds of a step, how many it will save, and how many it will take.
+// Returns the current seconds of a step, the predicted gain and the predicted seconds.
 inline std::map<std::string, double> terms_of_gain(const plan::Observation& observed, double gain) {
     return {{gain_term, gain},
             {"step_s", observed.step_seconds},

@@ -25,14 +25,14 @@ std::vector<double> turns_of(const layout::StageLayout& stage) {
     return turns;
 }
 
-// Of a stage's micro-batches, how many each replica executes.
+// Returns the number of a stage's micro-batches per replica.
 Counts counts_of(const layout::StageLayout& stage, std::size_t microbatches) {
     Counts counts(stage.replicas.size());
     for (const std::size_t replica : layout::take_turns(turns_of(stage), microbatches)) ++counts[replica];
     return counts;
 }
 
-// With which the last replica is done as early as can be.
+// Returns the counts that minimize the time of the last replica.
 Counts best_counts(const std::vector<double>& seconds, std::size_t microbatches) {
     std::vector<double> speeds;
     for (const double each : seconds) speeds.push_back(each > 0 ? 1 / each : 1);
@@ -58,7 +58,7 @@ public:
                                                     : counts_of(layout_.stages[stage], limits_.microbatches);
     }
 
-    // Of all micro-batches.
+    // Returns the time of a stage with these layers for all micro-batches of a step.
     double seconds(std::size_t stage, layout::Range run) const {
         const bool has_block = work_.of(layout_.stages[stage].layers).products > 0;
         const bool keeps_none = has_block && work_.of(run).products == 0;
@@ -76,7 +76,7 @@ private:
                static_cast<double>(limits_.memory_limit);
     }
 
-    // Of an even share, what the rank with the largest one has.
+    // Returns the largest share of a rank relative to an even share.
     static double largest_part(const layout::StageLayout& stage) {
         double largest = 1;
         for (const layout::ReplicaLayout& replica : stage.replicas) {
@@ -92,7 +92,7 @@ private:
     const SpreadLimits& limits_;
 };
 
-// Of every stage with every run of layers, which is asked for more than once.
+// The seconds of every stage with every run of layers; best_cut() asks for each more than once.
 class SecondsTable {
 public:
     SecondsTable(const Spreading& spreading, std::size_t stages, std::size_t layers)
@@ -133,7 +133,7 @@ void cut(layout::Layout& layout, const Spreading& spreading, std::size_t layers)
     }
 }
 
-// In numbers as small as can be.
+// Reduces turns to the smallest integers.
 void give_turns(layout::StageLayout& stage, const Counts& counts) {
     std::size_t divisor = 0;
     for (const std::size_t count : counts) divisor = std::gcd(divisor, count);
@@ -152,7 +152,7 @@ Places places_of(const layout::Layout& layout) {
 }
 
 bool has_one_stage_each(const Places& places) {
-    std::map<int, int> stages;  // of each team, by its first rank
+    std::map<int, int> stages;  // per team, by its first rank
     for (const auto& replicas : places) {
         for (const std::vector<int>& ranks : replicas) ++stages[ranks.front()];
     }

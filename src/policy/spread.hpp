@@ -1,4 +1,4 @@
-// Layers and micro-batches for stages whose teams are given.
+// Distributes layers and micro-batches over stages whose teams are given.
 #pragma once
 
 #include <vector>
@@ -7,29 +7,30 @@
 
 namespace trireme::policy {
 
-// Of each stage, the ranks of its replicas.
+// Ranks by stage, replica and position in the team.
 using Places = std::vector<std::vector<std::vector<int>>>;
 
 Places places_of(const layout::Layout& layout);
 
-// Whether no team has two stages.
+// True if no team has several stages.
 bool has_one_stage_each(const Places& places);
 
-// Of each stage, of its replicas.
+// Paces by stage and replica.
 using StagePaces = std::vector<std::vector<TeamPace>>;
 
 struct SpreadLimits {
-    std::size_t microbatches = 1;  // of a step
+    std::size_t microbatches = 1;  // per step
     bool may_cut = false;
     bool may_take_turns = false;
-    std::vector<std::size_t> in_flight = {};  // micro-batches that each stage keeps at once; 1 if not said
-    std::size_t memory_limit = 0;             // bytes of a rank; 0: any
+    // Maximum number of in-flight micro-batches per stage; 1 if missing.
+    std::vector<std::size_t> in_flight = {};
+    std::size_t memory_limit = 0;  // bytes per rank; 0 means no limit
 };
 
-// Gives a layout other cuts and turns, as far as it may: the longest stage, with the best turns for its layers,
-// as short as any cut makes it, and of such cuts the most even one (the smallest sum of squares). Where no cut
-// is within the limit it stays as it is. A stage that has a block keeps one: its products are what tells
-// whether it is slow.
+// Changes cuts and turns of a layout as far as `limits` permit. The time of the slowest stage, with the best
+// turns for its layers, is minimal; ties go to the smallest sum of squared stage times. If no cut is within the
+// memory limit, the cut stays. A stage that has a block keeps at least one, since its matmuls reveal whether
+// the stage is slow.
 void spread(layout::Layout& layout, const StagePaces& paces, const RunWork& work, const SpreadLimits& limits);
 
 }  // namespace trireme::policy

@@ -15,8 +15,9 @@ struct Programs {
     schedule::PipelineShape shape;
 };
 
-// With as many slots as are of use. For orders that are searched, which takes its time, 1F1B stands, also where
-// they are known: likes are compared.
+// Returns programs with as many slots as can be used. A search would take too long, so 1F1B stands in for
+// searched schedules, even for the current layout, whose programs are known: otherwise the comparison would be
+// unfair.
 std::optional<Programs> programs_for(const layout::Layout& layout, const plan::Plan& current) {
     const schedule::PipelineShape& now = current.training.shape;
     const plan::PlanWish wish{.layout = layout, .microbatches = now.microbatches, .is_each = false};
@@ -28,7 +29,7 @@ std::optional<Programs> programs_for(const layout::Layout& layout, const plan::P
     if (is_as_now && !is_stood_for) return Programs{current.training.phases(), now};
     const schedule::Schedule* const schedule =
         schedule::find_schedule(is_stood_for ? "1f1b" : current.schedule);
-    if (schedule == nullptr) return std::nullopt;  // programs of a file are made for one layout
+    if (schedule == nullptr) return std::nullopt;  // programs from a file fit one layout only
     shape = with_updates_of(*schedule, std::move(shape));
     shape.ties_ends = now.ties_ends;
     shape.slots = shape.microbatches * shape.stages() + shape.stages();
@@ -44,7 +45,7 @@ double slowest(const std::vector<TeamPace>& paces, const LayerWork& run) {
     return seconds;
 }
 
-// Of the slowest replica. Of all that a pass takes, a third is its way forward.
+// Returns the costs of the slowest replica. A third of a micro-batch's time is its forward pass.
 std::vector<schedule::StageCost> costs_of(const layout::Layout& layout, const StagePaces& paces,
                                           const RunWork& work) {
     std::vector<schedule::StageCost> costs;

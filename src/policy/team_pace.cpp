@@ -33,7 +33,7 @@ TeamPaces::TeamPaces(const plan::Observation& observed, const plan::Plan& curren
     take_for_granted();
 }
 
-// Who had nothing to do, or no block, has not shown what it takes: as much as the others, on average.
+// Ranks without observed work get the average of the others.
 void TeamPaces::take_for_granted() {
     for (double RankPace::*const field : {&RankPace::products, &RankPace::others}) {
         double sum = 0;
@@ -48,7 +48,7 @@ void TeamPaces::take_for_granted() {
     }
 }
 
-// Of a step.
+// Returns the team's work per step.
 LayerWork TeamPaces::done_by(std::size_t team) const {
     LayerWork all{.products = 0};
     for (const int stage : current_.teams[team].stages) {
@@ -65,7 +65,7 @@ void TeamPaces::add(const layout::Team& team, std::size_t number) {
     const Shares shares = shares_of(team.ranks, current_.layout);
     const auto size = static_cast<double>(team.ranks.size());
     const std::vector<double> slowness = of_ranks(team.ranks, observed_.slowness, 1);
-    double products = 0;  // seconds of one healthy device
+    double products = 0;  // seconds of one healthy device for the team's matmuls
     for (std::size_t r = 0; r < team.ranks.size(); ++r)
         products += observed_.ranks[static_cast<std::size_t>(team.ranks[r])].products / slowness[r];
     for (std::size_t r = 0; r < team.ranks.size(); ++r) {
@@ -76,8 +76,8 @@ void TeamPaces::add(const layout::Team& team, std::size_t number) {
     }
 }
 
-// What all ranks have alike is what the fastest of them takes; of what one takes beyond that it takes less with
-// a smaller share.
+// All ranks share the time of the fastest rank. The excess of a rank over this time is proportional to its
+// share.
 double TeamPaces::others_of(const std::vector<int>& ranks, const Shares& shares) const {
     double least = std::numeric_limits<double>::infinity();
     for (const int rank : ranks) least = std::min(least, pace(rank).others);

@@ -1,4 +1,4 @@
-// How fast teams are, as they are and as others would be, by what was observed of their ranks.
+// Speed of existing and possible teams, derived from the observed times of their ranks.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace trireme::policy {
 
 using Shares = std::vector<std::size_t>;
 
-// Seconds for each second of work.
+// Seconds per second of work.
 struct TeamPace {
     double products = 0;
     double others = 0;
@@ -22,21 +22,21 @@ struct TeamPace {
 
 class TeamPaces {
 public:
-    // All outlive it.
+    // All arguments must outlive this object.
     TeamPaces(const plan::Observation& observed, const plan::Plan& current, const RunWork& work,
               const UnevenRules& rules);
 
-    // Of ranks that are a team, whether they are one now or not.
+    // Returns the pace of a team of these ranks, which need not exist.
     TeamPace of(const std::vector<int>& ranks, const Shares& shares) const;
-    // Of one that there is now, with the help that its ranks give each other.
+    // Returns the pace of a current team, including the effect of offloaded work.
     TeamPace now(const layout::Team& team, const Shares& shares) const;
 
 private:
-    // Seconds for a second of its team's work, times the team's ranks.
+    // Seconds per second of the team's work, multiplied by the number of ranks in the team.
     struct RankPace {
-        double products = 0;  // of the team, were it healthy
+        double products = 0;  // of the team if all its ranks were healthy
         double others = 0;    // of this rank
-        double share = 1;     // that it has of an even one
+        double share = 1;     // relative to an even share
     };
 
     void add(const layout::Team& team, std::size_t number);
@@ -52,10 +52,10 @@ private:
     std::vector<RankPace> ranks_;
 };
 
-// What a rank has of an even share: 1.5 is half as much again.
+// Returns a rank's share relative to an even share: 1.5 is half as much again.
 double part_of_even(const Shares& shares, std::size_t rank);
 
-// Of a team's ranks in the first stage that they hold together; even ones where they hold none.
+// Returns a team's shares in its first stage, or even shares if no stage has this team.
 Shares shares_of(const std::vector<int>& ranks, const layout::Layout& layout);
 
 }  // namespace trireme::policy

@@ -16,7 +16,7 @@
 namespace trireme::policy {
 namespace {
 
-// In numbers as small as can be: 8, 1.
+// Returns shares as the smallest integers, e.g. 8, 1.
 Shares in_proportion_to_speed(const Shares& healthy, const std::vector<double>& slowness) {
     if (std::ranges::all_of(slowness, [](double factor) { return factor == 1; })) return healthy;
     constexpr double of_the_largest = 1000;
@@ -52,7 +52,7 @@ std::size_t all_layers(const UnevenRules& rules, const plan::Plan& plan) {
     return rules.layers.empty() ? plan.layout.layers : rules.layers.size();
 }
 
-// One look.
+// The evaluation of one decision.
 class Look {
 public:
     Look(const UnevenRules& rules, const plan::Observation& observed, const plan::Plan& current)
@@ -75,8 +75,8 @@ public:
         return seconds_of(current_.layout, paces);
     }
 
-    // Of all that may be done, what makes a step the shortest; what moves more has to be better by more than a
-    // rounding error of all that is measured.
+    // Returns the layout with the shortest step. Layouts that move more must be faster by more than the
+    // measuring error.
     std::pair<layout::Layout, double> best() const {
         constexpr double clearly = 0.99;
         std::pair<layout::Layout, double> best{healthy_, seconds_then(healthy_)};
@@ -106,7 +106,7 @@ private:
         return layouts;
     }
 
-    // These ranks, with shares in proportion to their speed.
+    // Returns a layout with these ranks, with shares in proportion to their speed.
     layout::Layout with(const Places& places, bool may_cut, bool may_take_turns) const {
         layout::Layout layout = healthy_;
         for (std::size_t s = 0; s < places.size(); ++s) {
@@ -128,7 +128,7 @@ private:
 
     std::size_t microbatches() const { return static_cast<std::size_t>(current_.microbatches()); }
 
-    // As stages keep them now, at most.
+    // Returns the maximum number of in-flight micro-batches per stage in the current plan.
     std::vector<std::size_t> in_flight() const {
         std::vector<std::size_t> most(current_.layout.stages.size(), 1);
         for (const std::vector<int>& of_team : current_.training.proof.peak_of_stage) {

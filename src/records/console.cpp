@@ -44,7 +44,7 @@ std::string model_line(const model::ModelConfig& model, std::size_t parameters) 
                        model.width, heads, reads, labels);
 }
 
-// What a stored model gave and what it did not.
+// Describes where the parameters come from, and which of them the stored model lacks; empty if they are random.
 std::string init_line(const setup::Job& job) {
     if (!job.stored) return {};
     if (job.resumes) {
@@ -85,7 +85,7 @@ std::string corpus_line(const setup::Job& job) {
                        job.samples.longest);
 }
 
-// "2 stages x 2 replicas x 1 tensor rank" of a grid; of another layout, how many replicas each stage has.
+// Returns the line with the numbers of ranks and stages, the replicas of each stage, and the size of a team.
 std::string layout_line(const plan::Plan& plan, std::size_t ranks) {
     const layout::Layout& layout = plan.layout;
     std::string replicas;
@@ -97,8 +97,8 @@ std::string layout_line(const plan::Plan& plan, std::size_t ranks) {
                        layout.stages.front().replicas.front().ranks.size(), plan.schedule);
 }
 
-// "cores     0-3 for rank 0 on node-1; 4-7 for rank 1 on node-1": who may run where, unless all of that would
-// be long.
+// Returns the usable cores of the ranks: "cores     0-3 for rank 0 on node-1; 4-7 for rank 1 on node-1". Names
+// at most `most_named` sets of cores.
 std::string cores_line(const Manifest& manifest) {
     constexpr std::size_t most_named = 4;
     std::map<std::pair<std::string, std::string>, std::vector<int>> sharers;
@@ -133,7 +133,7 @@ std::string memory_line(const setup::RankMemory& memory) {
         part("beside the GPU a copy for checkpoints", memory.copy_beside_gpu));
 }
 
-// Nothing of ghosts, that have no values.
+// Empty for ghost runs, which compute no loss.
 std::string loss_text(const StepOutcome& outcome) {
     return std::isnan(outcome.loss) && !outcome.is_skipped ? "" : fmt::format("loss {:.4f}  ", outcome.loss);
 }
@@ -149,7 +149,7 @@ std::string energy_line(const Figures& f, double joules) {
                        joules / static_cast<double>(f.tokens), joules / f.seconds / f.ranks);
 }
 
-// Describes a change of plan: the products that ranks share, or the bytes that moved.
+// Describes a change of plan: the skipped and offloaded matmuls, or the bytes that moved.
 std::string what_changes(const plan::Decision& decision, const PlanChange& change) {
     const std::vector<std::string> changes = sharing_words(decision);
     if (!changes.empty()) return fmt::format("{}", fmt::join(changes, "; "));
@@ -167,8 +167,7 @@ std::string verdict_of(const Figures& f) {
     return fmt::format("VALID, approximate: {}", fmt::join(f.approximations, "; "));
 }
 
-// A rank that was slow counts as slow until it is as fast as others, and is called so only beyond the
-// threshold.
+// A slow rank counts as slow until it is as fast as the others, but is called slow only above the threshold.
 std::string words_of(const policy::SlownessChange& change) {
     if (change.factor == 1) return "is as fast as others again";
     if (change.factor <= policy::SlownessRules{}.slow)
@@ -176,7 +175,7 @@ std::string words_of(const policy::SlownessChange& change) {
     return fmt::format("is slow: {:.1f} times as long as others", change.factor);
 }
 
-// At the end of a step's line.
+// Returns the remark at the end of a step's line; may be empty.
 const char* remark_on(const StepOutcome& outcome) {
     if (outcome.is_skipped) return "  SKIPPED: not finite";
     return outcome.is_rolled_back.value_or(false) ? "  rolled back" : "";
@@ -337,7 +336,7 @@ void Console::finish(const Figures& f, const std::string& peak_is, const std::st
     flush();
 }
 
-// A stream that failed once takes nothing more: the run goes on, and only its console is lost.
+// A failed stream accepts no more output. The run continues and loses only its console.
 void Console::flush() {
     out_ << std::flush;
     if (out_ || has_said_loss_) return;

@@ -21,7 +21,7 @@ bool has_not_fallen(const Figures& figures) {
     return figures.first_loss && *figures.last_loss >= *figures.first_loss;
 }
 
-// The losses of so few steps differ by their samples more than by what was learned.
+// In so few steps the loss changes more by the choice of samples than by learning.
 bool is_too_short_to_judge(const Figures& figures) {
     constexpr std::size_t fewest = 10;
     return figures.judged_steps < fewest;
@@ -97,7 +97,7 @@ void FigureSum::add(const StepOutcome& outcome) {
     if (!outcome.is_skipped && std::isfinite(outcome.loss)) losses_.push_back(outcome.loss);
 }
 
-// Kernels of causal attention skip the half of the scores that is masked.
+// Kernels of causal attention skip the masked half of the scores, so only the other half counts here.
 void FigureSum::add_rate(const StepOutcome& outcome) {
     const bool leaves_out = std::ranges::any_of(left_out_, [](double part) { return part > 0; });
     if (leaves_out || outcome.seconds <= 0) return;
@@ -107,7 +107,7 @@ void FigureSum::add_rate(const StepOutcome& outcome) {
     fastest_step_ = outcome.step + 1;
 }
 
-// Of a run that was not measured all along nobody knows it.
+// The energy of a run is unknown if some of its steps were not measured.
 void FigureSum::add_energy(const StepOutcome& outcome) {
     std::vector<double>& sums = figures_.joules_of_ranks;
     if (figures_.steps == 1) sums.resize(outcome.joules_of_ranks.size());

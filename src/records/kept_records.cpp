@@ -13,17 +13,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The lines of a file of records.
+// The lines of a file of records, sorted by what is done with them.
 struct Lines {
     std::vector<std::string> kept = {};
     std::uintmax_t kept_bytes = 0;
-    std::size_t later = 0;             // after the step
-    bool ends_cut_off = false;         // the last line has no end
-    std::size_t unreadable = 0;        // among those that are kept
-    std::size_t first_unreadable = 0;  // its number, from 1
+    std::size_t later = 0;             // number of lines after the step
+    bool ends_cut_off = false;         // the last line has no line end
+    std::size_t unreadable = 0;        // number of unreadable lines before the first later one
+    std::size_t first_unreadable = 0;  // its line number, from 1
 };
 
-// The step of a record; nothing if the line is not a record.
+// Returns the step of a record; empty if the line is not a record.
 std::optional<std::size_t> step_of(const std::string& line) {
     const auto record = try_parse_json<nlohmann::json>(line);
     if (!record || !record->is_object() || !record->contains("step") ||
@@ -35,7 +35,7 @@ std::optional<std::size_t> step_of(const std::string& line) {
 Lines sorted_lines(const fs::path& path, std::size_t step) {
     Lines found;
     std::ifstream file(path, std::ios::binary);
-    file.exceptions(std::ios::badbit);  // no memory is an error, not the end of the file
+    file.exceptions(std::ios::badbit);  // lack of memory is an error, not the end of the file
     std::size_t number = 0;
     for (std::string line; std::getline(file, line);) {
         ++number;
@@ -61,7 +61,7 @@ void check(const std::error_code& error, const fs::path& path) {
         cat(path.string(), " cannot be written: ", error.message(), "; choose another --run-dir"));
 }
 
-// A name that is not taken: steps.jsonl.damaged, steps.jsonl.damaged-2 and so on.
+// Copies the file to a new name, such as steps.jsonl.damaged or steps.jsonl.damaged-2, and returns this name.
 fs::path put_aside(const fs::path& path) {
     fs::path aside = path.string() + ".damaged";
     for (int copy = 2; fs::exists(fs::symlink_status(aside)); ++copy)

@@ -1,6 +1,6 @@
-// The fields of every record, for the writer, the reader and tests. A row names a field of the file, in the
-// order of the file, and the member that holds it; "loss/first" is a field of an object. count() rows are
-// figures without a fraction, and constant() rows are the same in every file.
+// The fields of every record, for the writer, the reader and tests. Each visit() names a field of the file and
+// the member that holds it, in the order of the file. "loss/first" is the field "first" of the object "loss".
+// Fields of count() are whole numbers, and fields of constant() are the same in every file.
 #pragma once
 
 #include <concepts>
@@ -13,7 +13,7 @@ namespace trireme::records {
 template <class Type, class Record>
 concept As = std::same_as<std::remove_const_t<Type>, Record>;
 
-// The file of a trace says the rest by itself. A turn or a random choice stands in place of the rank's number.
+// A trace file replaces all other fields. "turn" or "random" takes the place of the rank's number.
 void visit_fields(auto& visit, As<config::SlowRank> auto& slow) {
     visit("trace", slow.trace);
     if (!slow.trace.empty()) return;

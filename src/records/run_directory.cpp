@@ -34,15 +34,15 @@ const fs::path& created(const fs::path& path) {
     return path;
 }
 
-// A number that is not finite has no place in JSON: its field is left out.
+// JSON has no numbers that are not finite, so their fields are omitted.
 Figure finite(double value) { return std::isfinite(value) ? Figure(value) : std::nullopt; }
 
 double figure(std::size_t count) { return static_cast<double>(count); }
 
-// A count that is left out if it is 0.
+// A count of 0 is omitted.
 Figure positive(std::size_t count) { return count > 0 ? Figure(figure(count)) : std::nullopt; }
 
-// Paths may hold bytes that are no UTF-8.
+// Replaces invalid bytes, because paths may contain bytes that are not UTF-8.
 std::string dump_json(const Json& json, int indent = -1) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -144,7 +144,7 @@ void add_waits(Summary& summary, const Figures& f) {
     summary.comm_wait_s = f.waits.sum();
 }
 
-// Costs beside the steps.
+// Adds costs that are not part of the steps.
 void add_costs(Summary& summary, const Figures& f) {
     summary.energy_j = f.joules();
     summary.energy_j_of_ranks = f.joules_of_ranks;
@@ -190,7 +190,7 @@ std::ofstream opened(const fs::path& path) {
         cat(path.string(), " cannot be written: ", std::strerror(errno), "; choose another --run-dir"));
 }
 
-// RunLock checks its own file.
+// Refuses symbolic links in place of the run's files, and returns `path`. RunLock checks its own file.
 const fs::path& without_links(const fs::path& path) {
     for (const char* name : {"starts.jsonl", "config.ini", "manifest.json", "steps.jsonl", "decisions.jsonl",
                              "summary.json", "stopped"}) {
@@ -222,10 +222,10 @@ RunDirectory::RunDirectory(const fs::path& path, std::optional<std::size_t> kept
     steps_ = opened(path / "steps.jsonl");
 }
 
-// The verdict of an earlier start says nothing about this one.
+// Removes the verdict of the earlier start, which does not apply to this one.
 void RunDirectory::keep_records_of(std::size_t steps) {
     add_remarks(keep_records(path_ / "steps.jsonl", steps));
-    // One that was followed behind the last of the steps will be followed again.
+    // A decision that took effect after the last kept step will be made again.
     const std::size_t decided = std::max<std::size_t>(steps, 1) - 1;
     add_remarks(keep_records(path_ / "decisions.jsonl", decided));
     for (const char* name : {"summary.json", "stopped"}) {

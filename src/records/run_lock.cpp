@@ -28,7 +28,7 @@ std::string text_in(int descriptor) {
 
 void replace_text(int descriptor, const std::string& text) {
     const auto size = static_cast<ssize_t>(text.size());
-    // A lock without words locks as well.
+    // The lock also works if its description cannot be written.
     if (::ftruncate(descriptor, 0) != 0 || ::pwrite(descriptor, text.data(), text.size(), 0) != size) return;
 }
 

@@ -70,7 +70,7 @@ Written write_fields(const Record& record) {
     return std::move(writer.written);
 }
 
-// Reads the fields of a record that the JSON has, and remembers the first that is of another kind than its
+// Reads those fields of a record that the JSON has, and remembers the first one with another type than its
 // member.
 class FieldReader {
 public:
@@ -92,7 +92,7 @@ public:
         (*this)(is_first ? name : other, number);
     }
 
-    std::string complaint;  // empty: every field is of the kind of its member
+    std::string complaint;  // empty if every field has the type of its member
 
 private:
     const Read* find(const char* name) const {
@@ -102,7 +102,7 @@ private:
         return object == nullptr ? nullptr : find(*object, slash + 1);
     }
     static const Read* find(const Read& json, const std::string& name) {
-        const auto found = json.find(name);  // the end if it is no object
+        const auto found = json.find(name);  // end() if `json` is not an object
         return found == json.end() || found->is_null() ? nullptr : &*found;
     }
 
@@ -154,7 +154,7 @@ private:
     std::string prefix_;
 };
 
-// Returns the first complaint; empty if every field is of the kind of its member.
+// Returns the first complaint; empty if every field has the type of its member.
 template <class Record>
 std::string read_fields(const Read& json, Record& record) {
     FieldReader reader(json);

@@ -12,12 +12,12 @@
 namespace trireme::records {
 namespace {
 
-// How many starts at the end of the file were this job's and began behind as many steps. What is no record,
-// such as a line that was not written to its end, is none of them.
+// Counts the last consecutive starts of this job that began after `first_step` steps. Lines that are not
+// records, such as a truncated one, are ignored.
 std::size_t starts_in_vain(const std::filesystem::path& file, const SlurmJob& job, std::size_t first_step) {
     std::size_t count = 0;
     std::ifstream lines(file);
-    lines.exceptions(std::ios::badbit);  // no memory is an error, not the end of the file
+    lines.exceptions(std::ios::badbit);  // lack of memory is an error, not the end of the file
     for (std::string line; std::getline(lines, line);) {
         const auto record = try_parse_json<nlohmann::json>(line);
         if (!record || !record->is_object()) continue;

@@ -1,4 +1,4 @@
-// Every start of a run, in its directory: starts.jsonl.
+// Records every start of a run in starts.jsonl of its directory.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,11 @@
 
 namespace trireme::records {
 
-// So often may Slurm start a job again that does not get beyond the step where it began.
+// Maximum number of starts of a Slurm job at the same step, without progress, before another start is refused.
 constexpr std::size_t most_starts_without_progress = 3;
 
-// Adds a line for the start that is being made, behind `first_step` steps. Throws ConfigError where Slurm has
-// put the job back into its queue, and it began there in each of its last starts, too: so it would go on for
-// ever.
+// Adds a line for the present start, which begins after `first_step` steps. Throws ConfigError if Slurm has
+// requeued the job and its last starts all began at the same step: it would restart forever.
 void note_start(const std::filesystem::path& file, const SlurmJob& job, std::size_t first_step);
 
 }  // namespace trireme::records

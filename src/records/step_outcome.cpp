@@ -26,7 +26,7 @@ std::vector<plan::RankTimes> times_of_ranks(const comm::Gathered& all) {
     return times;
 }
 
-// Empty where one of them does not tell.
+// Returns the values of a field per rank; empty if a rank does not report it.
 std::vector<double> told_by_all(const comm::Gathered& all, std::size_t field) {
     std::vector<double> told = all.of_ranks(field);
     if (!std::ranges::all_of(told, [](double value) { return std::isfinite(value); })) told.clear();

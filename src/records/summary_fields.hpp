@@ -1,4 +1,4 @@
-// The fields of summary.json, as record_fields.hpp lists those of other records.
+// The fields of summary.json, in the form of record_fields.hpp.
 #pragma once
 
 #include "records/record_fields.hpp"

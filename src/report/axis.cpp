@@ -10,8 +10,8 @@
 namespace trireme::report {
 namespace {
 
-constexpr double slack = 1e-9;     // of a step: 0.30000000000000004 lies on the tick 0.3
-constexpr double most_powers = 8;  // of ten that have ticks
+constexpr double slack = 1e-9;     // fraction of a step; 0.30000000000000004 lies on the tick 0.3
+constexpr double most_powers = 8;  // maximum number of powers of ten with ticks
 
 Span with_extent(Span span, Scale scale) {
     if (span.high > span.low) return span;
@@ -65,7 +65,7 @@ std::vector<double> log_ticks(Span span) {
 Axis::Axis(Span span, Scale scale, int most_ticks, bool whole_ticks)
     : span_(with_extent(span, scale)), scale_(scale) {
     if (scale == Scale::log) {
-        // Its ticks are too far apart to widen the span to them.
+        // The ticks of a log axis are too far apart to extend the span to them.
         if (whole_ticks) span_ = {span_.low / 1.1, span_.high * 1.1};
         ticks_ = log_ticks(span_);
         return;

@@ -9,9 +9,9 @@
 namespace trireme::report {
 namespace {
 
-constexpr std::size_t most_points = 1000;  // of a curve as it is drawn
-constexpr std::size_t smooth_share = 50;   // a smoothed point looks over a fiftieth of the run to either side
-constexpr double farthest = 1e100;         // what lies beyond is drawn there
+constexpr std::size_t most_points = 1000;  // points per drawn curve
+constexpr std::size_t smooth_share = 50;  // a smoothed point averages over a fiftieth of the run on either side
+constexpr double farthest = 1e100;        // larger values are drawn here
 
 template <class Line>
 Curve curve_of(const std::vector<Line>& lines, records::Figure Line::*field, double unit = 1) {
@@ -32,10 +32,10 @@ std::vector<Series> as_recorded_and_smoothed(const Curve& curve, const char* nam
     return series;
 }
 
-// Slow ranks and changes of plan are rare and explain a curve; evaluations and checkpoints are marks at its
-// top.
+// Slow ranks and changes of plan are rare and explain a curve, so their lines are tall. Evaluations and
+// checkpoints are short marks at the top.
 std::vector<Event> events_of(const RunRecords& records) {
-    constexpr std::size_t most_marks = 200;  // of a kind
+    constexpr std::size_t most_marks = 200;  // per kind
     const std::array<const char*, 4> kinds{"slow rank", "change of plan", "evaluation", "checkpoint"};
     std::vector<Event> events;
     for (std::size_t kind = 0; kind < kinds.size(); ++kind) {

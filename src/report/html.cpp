@@ -68,7 +68,7 @@ std::string significant(double value) {
     const double size = std::abs(value);
     if (size >= 1000 && size < 1e12) return with_commas(value);
     std::string text = fmt::format("{:.4g}", value);
-    const std::size_t exponent = text.find("e-0");  // "5e-05"
+    const std::size_t exponent = text.find("e-0");  // "5e-05" becomes "5e-5"
     if (exponent != std::string::npos) text.erase(exponent + 2, 1);
     return text;
 }

@@ -1,4 +1,4 @@
-// Text and numbers as the page shows them.
+// HTML elements, and text and numbers as the page shows them.
 #pragma once
 
 #include <string>
@@ -7,17 +7,17 @@
 
 namespace trireme::report {
 
-// The text as HTML shows it, in elements and in quoted attributes.
+// Escapes text for elements and quoted attributes.
 std::string escaped(std::string_view text);
 
-// <name class="kind">content</name>; no class where `kind` is empty. `content` is HTML.
+// Returns <name class="kind">content</name>, without a class if `kind` is empty. `content` is HTML.
 std::string element(const char* name, const std::string& content, const char* kind = "");
 
-// Rows of cells, which are HTML; the first row is the head where `has_head`, the first cell of others their
-// name.
+// Returns a table. Cells are HTML. The first row is the head if `has_head`; the first cell of
+// each other row is its name.
 std::string table(const std::vector<std::vector<std::string>>& rows, bool has_head);
 
-// Numbers as people read them.
+// Format numbers for people.
 std::string with_commas(double whole_number);       // 1,098,250
 std::string significant(double value);              // up to 4 digits: 0.7745, 17,490, 3.4e-8
 std::string percent(double share);                  // 0.376: "37.6 %"

@@ -10,7 +10,7 @@
 namespace trireme::report {
 namespace {
 
-// The three colours are told apart by people who see no red or green, and in grey.
+// Colour-blind readers can tell the three main colours apart, also in grey.
 const char* style_sheet() {
     return R"css(
 :root { color-scheme: light dark; --paper: #fff; --ink: #1c2430; --soft: #5a6675; --rule: #dde2e8;
@@ -71,7 +71,7 @@ pre { padding: 12px 14px; border: 1px solid var(--rule); border-radius: 4px; whi
 )css";
 }
 
-// "gpt2-tiny on 2 ranks", as far as it is known.
+// Returns "gpt2-tiny on 2 ranks", as far as it is known.
 std::string title_of(const RunRecords& records) {
     const records::Manifest manifest = records.manifest.value_or(records::Manifest{});
     const std::string model = manifest.model.empty() ? "A run of Trireme" : manifest.model;
@@ -79,7 +79,7 @@ std::string title_of(const RunRecords& records) {
     return ranks > 0 ? cat(model, " on ", plural(ranks, "rank")) : model;
 }
 
-// "2 stages x 1 replica x 1 tensor rank · schedule 1f1b · 8 samples in 4 micro-batches · f32"
+// Returns "2 stages x 1 replica x 1 tensor rank · schedule 1f1b · 8 samples in 4 micro-batches · f32".
 std::string plan_facts(const RunRecords& records) {
     const records::Manifest manifest = records.manifest.value_or(records::Manifest{});
     std::vector<std::string> facts;
@@ -95,14 +95,14 @@ std::string plan_facts(const RunRecords& records) {
     return facts.empty() ? "" : element("p", escaped(fmt::format("{}", fmt::join(facts, " · "))), "facts plan");
 }
 
-// "2026-11-20T17:20:01Z" as "2026-11-20 17:20:01 UTC".
+// Converts "2026-11-20T17:20:01Z" to "2026-11-20 17:20:01 UTC".
 std::string date_text(std::string started) {
     if (started.size() != 20 || started[10] != 'T' || started.back() != 'Z') return started;
     started[10] = ' ';
     return started.replace(19, 1, " UTC");
 }
 
-// "rank 3", or "each rank in turn (5 steps each)"
+// Returns "rank 3" or "each rank in turn (5 steps each)".
 std::string slowed_subject(const config::SlowRank& slow) {
     if (slow.choice == config::SlowChoice::named) return cat("rank ", slow.rank);
     const std::string period = slow.every ? plural(static_cast<double>(*slow.every), "step") : "an epoch";
@@ -159,7 +159,7 @@ std::string verdict(const RunRecords& records, const records::Summary& summary) 
     return element("p", text, is_valid ? "verdict valid" : "verdict invalid");
 }
 
-// Nothing where there is nothing to show.
+// Returns an empty text if there is no content.
 std::string section(const char* title, const std::string& content, const char* kind = "") {
     if (content.empty()) return "";
     return element("section", cat(element("h2", title), element("div", "\n" + content, kind)));

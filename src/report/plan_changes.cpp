@@ -23,9 +23,9 @@ records::Figure term(const plan::Decision& decision, const char* name) {
     return found == decision.terms.end() ? records::Figure() : found->second;
 }
 
-// Of the first steps by its plan, until the next one.
+// Returns the median time of the first steps with the plan of a decision, up to the next decision.
 records::Figure step_behind(const RunRecords& records, std::size_t number) {
-    constexpr double most = 10;  // steps: devices may change, too
+    constexpr double most = 10;  // steps; later, the speed of devices may change
     const auto begin = static_cast<double>(records.decisions[number].step);
     double end = begin + most;
     if (number + 1 < records.decisions.size())
@@ -37,7 +37,7 @@ records::Figure step_behind(const RunRecords& records, std::size_t number) {
     return seconds.empty() ? records::Figure() : median_of(seconds);
 }
 
-// "0.42 s before, 0.31 s predicted, 0.30 s after: 28.6 % less"
+// Returns "0.42 s before, 0.31 s predicted, 0.30 s after: 28.6 % less".
 std::string seconds_of_steps(const plan::Decision& decision, records::Figure after) {
     const records::Figure before = term(decision, "step_s");
     std::vector<std::string> words;
@@ -58,7 +58,7 @@ std::string moved(const plan::Decision& decision) {
                decision.measured_seconds ? " in " + seconds_text(decision.measured_seconds) : "");
 }
 
-// The plan before a decision, as far as the records tell.
+// The plan before a decision, as far as the records have it.
 struct Before {
     const layout::Layout* layout = nullptr;
     Words schedule;
@@ -79,7 +79,7 @@ Before before(const RunRecords& records, std::size_t number) {
     return plan;
 }
 
-// The plan before and after, as far as it changes.
+// Describes what changes in the plan, before and after, as HTML.
 std::string change(const plan::Decision& decision, const Before& before) {
     std::string html;
     const auto add = [&](const std::string& text) { html += element("div", escaped(text)); };

@@ -33,7 +33,7 @@ std::optional<Json> object_in(const fs::path& path) {
     return json;
 }
 
-// Adds what ranks did in a step. The sums begin anew if the number of ranks changes.
+// Adds the times of ranks in a step. Restarts the sums if the number of ranks changes.
 void add_times_of_ranks(std::vector<RankSeconds>& ranks, const records::RankLists& lists, double seconds) {
     const std::vector<double>& compute = lists.compute_s;
     const std::vector<double>& stages = lists.wait_pipeline_s;
@@ -52,7 +52,7 @@ void add_times_of_ranks(std::vector<RankSeconds>& ranks, const records::RankList
     }
 }
 
-// Notes when ranks become slow and when they recover.
+// Records an event when a rank becomes slow and when it recovers.
 class SlowEvents {
 public:
     void add(std::vector<RunEvent>& events, double step, const std::vector<double>& slowness) {
@@ -72,7 +72,7 @@ private:
     std::vector<bool> slow_;
 };
 
-// The number of steps between checkpoints, from config.ini. 0 means at the end only.
+// Returns the number of steps between checkpoints from config.ini; 0 if they are only at the end.
 double checkpoint_period(const Words& config) {
     constexpr std::string_view name = "\ncheckpoint-every = ";
     const std::size_t at = config ? config->find(name) : std::string::npos;
@@ -103,7 +103,7 @@ void add_line(RunRecords& records, SlowEvents& slow, const Json& json, const std
     }
     add_times_of_ranks(records.ranks, line.ranks, *line.seconds);
     slow.add(records.events, *line.step, line.ranks.slowness);
-    line.ranks = {};  // large where a run has many ranks and steps
+    line.ranks = {};  // large if a run has many ranks and steps
     line.gpus = {};
     records.steps.push_back(std::move(line));
 }
@@ -121,7 +121,7 @@ void add_lines(RunRecords& records, const std::string& text, const fs::path& pat
     }
 }
 
-// Without a line that is not finished.
+// Ignores an incomplete last line.
 std::vector<plan::Decision> decisions_in(const fs::path& path) {
     const Words text = content_of(path);
     if (!text) return {};

@@ -1,4 +1,4 @@
-// What a run left behind, as far as it got.
+// The records of a run, complete or not.
 #pragma once
 
 #include <filesystem>
@@ -14,12 +14,12 @@ namespace trireme::report {
 
 using Words = std::optional<std::string>;
 
-// Seconds of one rank in all steps.
+// Seconds of one rank, summed over all steps.
 struct RankSeconds {
     double compute = 0, stages = 0, tensor = 0, data = 0, rest = 0;
 };
 
-// Something that happened after a step.
+// An event after a step.
 struct RunEvent {
     enum Kind { slow_rank, plan_change, evaluation, checkpoint };
     Kind kind = slow_rank;
@@ -28,21 +28,21 @@ struct RunEvent {
 };
 
 struct RunRecords {
-    std::string name;  // of the directory
+    std::string name;  // name of the directory
     std::optional<records::Manifest> manifest;
     std::optional<layout::Layout> layout;     // at the start
-    std::optional<records::Summary> summary;  // empty: the run is not finished
+    std::optional<records::Summary> summary;  // empty if the run is not finished
     std::vector<records::StepLine> steps;     // in the order written
     std::vector<records::EvaluationLine> evaluations;
-    std::vector<plan::Decision> decisions;  // that changed the plan
-    std::vector<RankSeconds> ranks;         // of each rank; empty: the records do not say
-    std::vector<RunEvent> events;           // in the order of their kinds
-    Words config;                           // config.ini as it is
+    std::vector<plan::Decision> decisions;  // those that changed the plan
+    std::vector<RankSeconds> ranks;         // per rank; empty if not recorded
+    std::vector<RunEvent> events;           // sorted by kind
+    Words config;                           // content of config.ini
     std::optional<RunTrace> trace;          // trace.json
 };
 
-// Throws ConfigError where `directory` holds no steps.jsonl, or a record that cannot be read. The last line of
-// a run that is writing, or was killed while it wrote, may be unfinished: it is left out.
+// Reads the records in `directory`. Throws ConfigError if it has no steps.jsonl or a record cannot be read.
+// Omits an incomplete last line, which a running or killed run may leave.
 RunRecords read_run(const std::filesystem::path& directory);
 
 }  // namespace trireme::report

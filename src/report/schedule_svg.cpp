@@ -18,18 +18,18 @@ constexpr double title_width = 72;
 constexpr double margin = 12;
 constexpr double head_height = 58;  // title and legend
 constexpr double foot_height = 44;  // the axis
-constexpr double gap_height = 38;   // between two timelines: the second one's title
+constexpr double gap_height = 38;   // between two timelines: the title of the second one
 constexpr double row_height = 26;
 constexpr double row_pitch = 32;
-constexpr double line_height = 6;  // of what is drawn below a row
+constexpr double line_height = 6;  // of a span below a row
 constexpr double line_pitch = 9;
 constexpr double least_width = 700;
-constexpr double least_width_beside = 880;  // with a longer legend
+constexpr double least_width_beside = 880;  // leaves room for a longer legend
 constexpr double most_width = 6000;
 constexpr double wanted_cell = 26;  // of the shortest instruction
-constexpr double digit_width = 7;   // of a label, with what it needs around it
+constexpr double digit_width = 7;   // of a label, with its spacing
 constexpr double least_beside = 0.4;
-constexpr double least_update = 2;  // pixels: an update that takes no time is seen all the same
+constexpr double least_update = 2;  // pixels; makes an update of no duration visible
 
 constexpr const char* style = R"css(<style>
 .schedule { background: #fff; font: 12px system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
@@ -43,7 +43,7 @@ constexpr const char* style = R"css(<style>
 )css";
 
 struct Kind {
-    const char* colour;  // of the style
+    const char* colour;  // class in the style sheet
     const char* name;
     bool has_dark_label = false;
 };
@@ -78,7 +78,7 @@ void for_each_span(const schedule::Prediction& prediction, const Visit& visit) {
     }
 }
 
-// Whether some team works for more than one stage.
+// Returns true if some team has more than one stage.
 bool names_stages(const schedule::Prediction& prediction) {
     return std::any_of(prediction.spans.begin(), prediction.spans.end(),
                        [](const std::vector<schedule::Span>& spans) {
@@ -88,17 +88,17 @@ bool names_stages(const schedule::Prediction& prediction) {
                        });
 }
 
-// How time becomes pixels: one scale for all timelines.
+// Maps time to pixels, with one scale for all timelines.
 struct TimeScale {
-    double end = 0;  // of the longest timeline
+    double end = 0;  // makespan of the longest timeline
     double width = least_width;
 
     double across(double time) const { return title_width + (end > 0 ? time / end : 0) * width; }
     double right() const { return title_width + width; }
 };
 
-// The shortest instruction of all is as wide as its label wants it; where they were measured, the one in their
-// middle, for some are next to nothing.
+// Makes the shortest instruction as wide as its label needs. In measured timelines some instructions take
+// almost no time, so there the median one gets this width.
 TimeScale time_scale_of(const std::vector<Timeline>& timelines) {
     TimeScale scale;
     std::vector<double> lengths;
@@ -191,7 +191,7 @@ private:
         return timeline_.rows.empty() ? fmt::format("team {}", team) : escaped(timeline_.rows[team]);
     }
 
-    // What is too short to be seen is left out.
+    // Draws a span besides the instructions. Omits spans that are too short to be seen.
     std::string beside(const BesideSpan& span, double top) const {
         const double left = scale_.across(span.begin);
         const double width = scale_.across(span.end) - left;
@@ -259,7 +259,7 @@ bool has_kind(const std::vector<Timeline>& timelines, schedule::Op op) {
     return is_there;
 }
 
-// Of the kinds that there are.
+// Draws a legend of the kinds that occur.
 std::string legend(const std::vector<Timeline>& timelines) {
     std::string svg;
     double left = title_width;

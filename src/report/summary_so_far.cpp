@@ -16,7 +16,7 @@ records::Figure sum_of(const Steps& steps, records::Figure records::StepLine::*f
     return steps.empty() ? std::nullopt : records::Figure(sum);
 }
 
-// A long step counts for more than a short one.
+// Returns the mean over steps, weighted by their duration.
 records::Figure mean_over_time(const Steps& steps, records::Figure records::StepLine::*field) {
     double sum = 0;
     for (const records::StepLine& step : steps) {

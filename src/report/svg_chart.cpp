@@ -13,14 +13,14 @@ namespace {
 
 bool is_lower(const Point& a, const Point& b) { return a.y < b.y; }
 
-// The line of least squares through the window, at `place` in it; never beyond what the window holds.
+// Returns the least-squares line through the window at index `place`, clamped to the values of the window.
 double fitted(std::span<const Point> window, std::size_t place) {
     const auto count = static_cast<double>(window.size());
     const double middle = (count - 1) / 2;
     double mean = 0;
     for (const Point& point : window) mean += point.y / count;
     double slope = 0;
-    const double squares = count * (count * count - 1) / 12;  // of the distances from the middle
+    const double squares = count * (count * count - 1) / 12;  // sum of squared distances from the middle
     for (std::size_t i = 0; i < window.size() && squares > 0; ++i) {
         slope += (static_cast<double>(i) - middle) / squares * (window[i].y - mean);
     }
@@ -53,7 +53,7 @@ Span span_of(const Chart& chart, double Point::*side) {
     return span;
 }
 
-// Step 1 lies beside 0, where an axis is expected to begin.
+// An x axis from step 1 begins at 0, as readers expect.
 Axis x_axis(const Chart& chart) {
     Span span = span_of(chart, &Point::x);
     span.low = std::min(span.low, chart.first_step.value_or(span.low));
@@ -109,7 +109,7 @@ std::string draw_dots(const Series& series, const Axis& x, const Axis& y, const 
 }
 
 std::string draw(const Series& series, const Axis& x, const Axis& y, const Frame& frame) {
-    // A line needs two points to be seen.
+    // A line needs two points to be visible.
     if (series.mark == Mark::dots || series.curve.size() == 1) return draw_dots(series, x, y, frame);
     const char* kind = series.mark == Mark::faint_line ? "faint" : "line";
     return fmt::format("<polyline class=\"{} c{}\" points=\"{}\"/>\n", kind, series.colour,
@@ -131,7 +131,7 @@ std::string draw_events(const Chart& chart, const Axis& x, const Frame& f) {
     return text;
 }
 
-// Each kind once, with how often it happened.
+// Lists each kind once, with its number of events.
 std::string legend_of_events(const std::vector<Event>& events) {
     std::vector<const Event*> kinds;
     for (const Event& event : events) {
@@ -203,7 +203,7 @@ std::string draw(const Bar& bar, double top, double left, double per_unit) {
     return svg;
 }
 
-// Each name once; with its value where it has only one.
+// Lists each name once, with its value if only one bar has it.
 std::string legend(const std::vector<Bar>& bars) {
     std::vector<BarPart> parts;
     for (const Bar& bar : bars) {

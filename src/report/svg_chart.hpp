@@ -1,4 +1,4 @@
-// Charts as SVG: curves over an axis, and bars.
+// Charts as SVG: curves over two axes, and bars.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace trireme::report {
 
-// Points in the order of x, made fit to be drawn.
+// A point of a curve, whose points are in the order of x.
 struct Point {
     double x = 0;
     double y = 0;
@@ -18,45 +18,47 @@ struct Point {
 };
 using Curve = std::vector<Point>;
 
-// At most `most` (>= 2) points. Of each of most / 2 equal stretches the lowest and the highest stay, so that no
-// spike is lost.
+// Returns at most `most` (>= 2) points. The lowest and the highest point of each of most / 2 equal ranges stay,
+// so that no spike is lost.
 Curve thinned(const Curve& curve, std::size_t most);
 
-// At most `most` (>= 2) points, evenly picked. Each lies on the line that fits its neighbours best, `reach` on
-// either side where there are as many: in the middle that is their mean, and the ends neither lag nor jump.
+// Returns at most `most` (>= 2) points, evenly picked. Each lies on the least-squares line through its
+// neighbours, up to `reach` on either side. In the middle that is their mean; at the ends the curve
+// neither lags nor jumps.
 Curve smoothed(const Curve& curve, std::size_t reach, std::size_t most);
 
-// A chart with two axes, drawn as SVG. Its colours and fonts are the style sheet's.
+// The style of a series.
 enum class Mark { faint_line, line, dots };
 
 struct Series {
     std::string name;
     Mark mark = Mark::line;
-    int colour = 0;  // of the style sheet: 0, 1, 2
+    int colour = 0;  // index in the style sheet: 0, 1, 2
     Curve curve;
 };
 
-// Something that happened after a step: a line over the whole height, or a short one at the top.
+// An event after a step: a line over the whole height, or a short mark at the top.
 struct Event {
     double step = 0;
     std::string kind;  // for the legend
     std::string text;
-    int colour = 0;  // of the style sheet: 0 to 3
+    int colour = 0;  // index in the style sheet: 0 to 3
     bool is_tall = false;
 };
 
+// A chart with two axes. The style sheet has its colours and fonts.
 struct Chart {
     std::string title;
     std::string y_label;  // with its unit
     bool from_zero = false;
-    bool may_be_log = false;                // where the values span more than a factor of five
-    bool is_wide = false;                   // the whole page, not half of it
-    std::optional<double> first_step = {};  // where the axis begins, if the series begin later
+    bool may_be_log = false;                // log scale if the values span more than a factor of five
+    bool is_wide = false;                   // as wide as the page, not half of it
+    std::optional<double> first_step = {};  // start of the x axis, if the series begin later
     std::vector<Series> series;
     std::vector<Event> events = {};
 };
 
-// A drawing's size and the place of the axes in it, in pixels from the upper left corner.
+// The size of a drawing and the position of its axes, in pixels from the upper left corner.
 struct Frame {
     double width = 480;
     double height = 250;
@@ -67,21 +69,22 @@ struct Frame {
 };
 Frame frame_of(const Chart& chart);
 
-// The log scale where the chart may have it, all values are above 0 and it would help.
+// Returns the log scale if the chart may use it, all values are above 0, and they span
+// more than a factor of five.
 Scale y_scale_of(const Chart& chart);
 
-// "76.0,206.0 468.0,12.0": the curve's points in the frame.
+// Returns "76.0,206.0 468.0,12.0": the points of the curve in the frame.
 std::string coordinates(const Curve& curve, const Axis& x, const Axis& y, const Frame& frame);
 
-// A figure with title, legend (where there are several series) and drawing; empty where no series has points.
+// Returns a figure with title, legend (for several series) and drawing; empty if no series has points.
 std::string svg_chart(const Chart& chart);
 
-// Horizontal bars of one common scale, drawn as SVG.
+// A part of a horizontal bar. All bars of a drawing have the same scale.
 struct BarPart {
     std::string name;  // for the legend
     double value = 0;  // at least 0
-    std::string text;  // the value as people read it
-    int colour = 0;    // of the style sheet
+    std::string text;  // the value as text
+    int colour = 0;    // index in the style sheet
 };
 
 struct Bar {
@@ -89,7 +92,7 @@ struct Bar {
     std::vector<BarPart> parts;
 };
 
-// A figure with title, bars, and a legend that says every part's value.
+// Returns a figure with title, bars, and a legend. The legend shows the value of a part that occurs once.
 std::string svg_bars(const std::string& title, const std::vector<Bar>& bars);
 
 }  // namespace trireme::report

@@ -19,7 +19,8 @@ void add_losses(Rows& rows, const records::Summary& s) {
             {"Training loss", significant(*s.last_loss), no_limit, "mean of the last tenth" + first});
     }
     if (s.validation_loss) {
-        // Only the loss of tokens has a perplexity: where choices were right or wrong it may be of classes.
+        // Perplexity is defined for a loss over tokens. With accuracy or exact match the
+        // loss may be over classes.
         const bool is_of_tokens = !s.accuracy && !s.exact_match;
         rows.push_back({"Validation loss", significant(*s.validation_loss), no_limit,
                         is_of_tokens ? cat("perplexity ", significant(std::exp(*s.validation_loss))) : ""});
@@ -106,7 +107,7 @@ void add_memory(Rows& rows, const records::Summary& s) {
                     s.predicted_bytes ? "grown by; the limit is what was predicted" : "grown by"});
 }
 
-// "node1 (4), node2 (4)"
+// Returns "node1 (4 ranks), node2 (4 ranks)".
 std::string host_list(const std::vector<std::string>& hosts) {
     std::map<std::string, int> ranks;
     for (const std::string& host : hosts) ranks[host] += 1;

@@ -18,7 +18,7 @@ const TracedPlan* plan_of(const RunTrace& trace, std::size_t step) {
     return found;
 }
 
-// Of each rank, its row in the picture.
+// Returns the row of each rank in the drawing.
 std::vector<std::size_t> rows_of_ranks(const TracedPlan* plan, int ranks) {
     std::vector<int> order;
     if (plan != nullptr) {
@@ -32,7 +32,7 @@ std::vector<std::size_t> rows_of_ranks(const TracedPlan* plan, int ranks) {
     return rows;
 }
 
-// What lies in which time.
+// The time span of a step.
 struct Window {
     double begin = std::numeric_limits<double>::infinity();
     double end = 0;
@@ -48,7 +48,7 @@ Window window_of(const RunTrace& trace, std::size_t step) {
     return window;
 }
 
-// What an event is beside instructions; none: nothing that is drawn.
+// Returns the kind of an event besides instructions; empty if it is not drawn.
 std::optional<Beside> beside_of(const TracedEvent& event) {
     if (event.lane == "compute") return Beside::pause;
     if (event.lane == "state on its way") return Beside::state;
@@ -67,7 +67,7 @@ double waited_within(const std::vector<BesideSpan>& beside, double begin, double
     return sum;
 }
 
-// That an instruction took, without what it waited for.
+// Returns the time of an instruction without its waits.
 double time_of(const trireme::schedule::Span& span, const std::vector<BesideSpan>& beside) {
     return span.end - span.begin - waited_within(beside, span.begin, span.end);
 }
@@ -79,7 +79,7 @@ struct Mean {
     double value() const { return count > 0 ? sum / count : 0; }
 };
 
-// Of each stage and kind of instruction.
+// Means per stage and kind of instruction.
 using Means = std::map<std::pair<int, schedule::Op>, Mean>;
 
 Means means_of(const Timeline& measured) {
@@ -96,7 +96,7 @@ Means means_of(const Timeline& measured) {
 
 schedule::StageCost cost_of(Means& means, int stage) {
     const auto mean = [&](schedule::Op op) { return means[{stage, op}].value(); };
-    const double half = mean(schedule::Op::backward) / 2;  // where it is not divided
+    const double half = mean(schedule::Op::backward) / 2;  // if backward passes are whole
     const bool is_divided = means[{stage, schedule::Op::backward_input}].count > 0;
     return {.forward = mean(schedule::Op::forward),
             .backward_input = is_divided ? mean(schedule::Op::backward_input) : half,

@@ -1,4 +1,4 @@
-// What trace.json holds, as far as a report draws it.
+// The content of trace.json, as far as a report draws it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,24 +18,24 @@ struct TracedEvent {
     bool is_instruction = false;
 };
 
-// What steps were made with.
+// The plan of the steps from `first_step` on.
 struct TracedPlan {
     std::size_t first_step = 0;
     std::string schedule;
-    std::vector<std::vector<int>> teams;      // their ranks
-    std::vector<schedule::Program> programs;  // of the teams; none: steps do not stand by themselves
-    schedule::PipelineShape shape;            // likewise
+    std::vector<std::vector<int>> teams;      // ranks per team
+    std::vector<schedule::Program> programs;  // per team; empty if steps overlap
+    schedule::PipelineShape shape;            // unset if `programs` is empty
 };
 
 struct RunTrace {
     std::size_t first_step = 0, last_step = 0;
-    std::size_t left_out = 0;  // events, of all ranks
+    std::size_t left_out = 0;  // number of events that had no room, over all ranks
     int ranks = 0;
     std::vector<TracedPlan> plans;
     std::vector<TracedEvent> events;
 };
 
-// Throws ConfigError, naming `path`, where something is not as train writes it.
+// Throws ConfigError, which names `path`, if the file does not have the form that `train` writes.
 RunTrace trace_from(const nlohmann::json& json, const std::string& path);
 
 }  // namespace trireme::report

@@ -38,7 +38,7 @@ void Continuation::say_at(int signal) const {
                                  ": the run stops after its current step, with a checkpoint. "
                                  "If it is killed before that, for example because a rank has died, ",
                                  way_on, "\n");
-    // Nothing can be done if this fails; the run has its own way to say that its output is lost.
+    // A failure is ignored: the run reports by other means that its output is lost.
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

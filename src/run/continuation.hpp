@@ -1,4 +1,4 @@
-// The last words of a run that ends too early: how it can be continued.
+// The message with which a run that ends early says how it can be continued.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@ namespace trireme::run {
 
 class Continuation {
 public:
-    // A line on standard error says at the first of `signals` how the run can be continued, because a launcher
-    // that has lost a rank sends SIGTERM and kills this process soon after. `signals` outlive this; null means
-    // no line.
+    // On the first of `signals`, a line on standard error says how the run can be continued: a launcher that
+    // has lost a rank sends SIGTERM and kills this process soon after. `signals` must outlive this object; if
+    // null, no line is printed.
     explicit Continuation(device::StopSignals* signals);
 
-    // Tells where the run's checkpoints are and which step the newest one has; 0 means that there is none.
-    // Other threads may ask meanwhile.
+    // Sets the run directory and the step of its newest checkpoint; a step of 0 means that there is none.
+    // Thread-safe.
     void saved(const std::filesystem::path& run_directory, std::uint64_t step);
 
-    // The reason why the run ends and, if it has a checkpoint, how it can be continued.
+    // Returns `reason` and, if the run has a checkpoint, how it can be continued.
     std::string after(const std::string& reason) const;
 
 private:
-    std::string words() const;  // empty: nothing is saved
+    std::string words() const;  // empty if nothing is saved
     void say_at(int signal) const;
 
     mutable std::mutex guard_;

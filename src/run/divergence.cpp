@@ -38,7 +38,7 @@ void Divergence::locate(records::StepOutcome& outcome, const plan::Plan& plan, r
     if (!outcome.is_skipped || !first_cause_.empty()) return;
     if (rank::can_repeat_step(plan.training, on_nan_)) {
         trainer.drain();
-        if (trace != nullptr) trace->begin_step(0, 0);  // what follows belongs to no step
+        if (trace != nullptr) trace->begin_step(0, 0);  // the following events belong to no step
         const std::string found = describe_first(control, trainer.repeat_with_checks(outcome.step));
         outcome.non_finite =
             found.empty() ? describe_no_finding(outcome) : cat("first non-finite value: ", found);

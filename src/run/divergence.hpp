@@ -1,4 +1,4 @@
-// When a run has to end because its numbers are none.
+// Decides when a run must end because its loss or gradients are not finite.
 #pragma once
 
 #include <optional>
@@ -14,19 +14,21 @@ class Divergence {
 public:
     explicit Divergence(config::OnNan on_nan) : on_nan_(on_nan) {}
 
-    // Collective over all ranks, once a step is known to all. If its update is the first one that was skipped,
-    // executes the step again with checks and notes the first value that is not finite in `outcome`.
+    // Collective over all ranks. Called once the outcome of a step is known. If its update is the first one
+    // that was skipped, repeats the step with value checks and describes the first non-finite value in
+    // `outcome`.
     void locate(records::StepOutcome& outcome, const plan::Plan& plan, rank::RankTrainer& trainer,
                 comm::Communicator& control, device::Trace* trace);
 
-    // Of the steps one after another: why there can be no next one, and what to do; nothing: there can.
+    // Called for each step in order. Returns why the run cannot continue, and what to do; empty if it
+    // continues.
     std::optional<std::string> complaint_about(const records::StepOutcome& outcome);
 
 private:
     config::OnNan on_nan_;
     int skipped_in_a_row_ = 0;
     std::size_t first_skipped_ = 0;  // counted from 1
-    std::string first_cause_;        // of that step; empty: no step was skipped
+    std::string first_cause_;        // cause of that step; empty if no step was skipped
 };
 
 }  // namespace trireme::run

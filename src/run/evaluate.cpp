@@ -58,8 +58,8 @@ void write_json(const setup::Job& job, const records::Evaluation& e, const std::
     if (!file) throw ConfigError(cat("--output ", path, " could not be written; name another file"));
 }
 
-// Found before the work, which may be long. What is there may be anything, the corpus or a part of the model:
-// it is never replaced.
+// Checks --output before the evaluation, which may take long. An existing file is never replaced: it may be
+// anything, such as the corpus or a part of the model.
 void check_output(const std::string& path) {
     if (path.empty()) return;
     std::error_code error;
@@ -73,7 +73,7 @@ void check_output(const std::string& path) {
                           "; make it, or name another file"));
 }
 
-// The name of a parameter with a number that is none; empty: all are finite.
+// Returns the name of a parameter with a value that is not finite; empty if all values are finite.
 std::string broken_parameter(device::Stream& stream, const stage::LocalParameters& held) {
     for (std::size_t i = 0; i < held.specs().size(); ++i) {
         const std::vector<double> values = kernels::read_values(stream, held.values()[i]);
@@ -83,7 +83,7 @@ std::string broken_parameter(device::Stream& stream, const stage::LocalParameter
     return {};
 }
 
-// The rank that holds it knows, and says, its name.
+// Throws ConfigError if the loss is not finite. A rank that holds a non-finite parameter names it.
 void check_finite(const setup::Job& job, rank::RankModel& model, device::Stream& stream,
                   const records::Evaluation& evaluation) {
     if (std::isfinite(evaluation.loss)) return;

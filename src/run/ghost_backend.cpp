@@ -16,8 +16,9 @@
 namespace trireme::run {
 namespace {
 
-// True if rank r of a team takes as long in all replicas of its stages: on a device of the same name that was
-// measured alike, beside the ranks of its team in the same way.
+// True if rank r of a team takes equally long in all replicas of its stages: they have equal shares, and its
+// devices have the same name, the same measured kernel times, and the same placement on nodes relative to the
+// team.
 bool replicas_are_alike(const setup::Job& job, const layout::Layout& layout, const std::vector<int>& nodes) {
     if (!job.config.emulation.slow.empty()) return false;
     for (const layout::StageLayout& stage : layout.stages) {
@@ -40,7 +41,7 @@ bool replicas_are_alike(const setup::Job& job, const layout::Layout& layout, con
     return true;
 }
 
-// The memory of each rank. Gradients are grouped as in a run that computes.
+// Returns the memory per rank. Gradients are grouped as in a run that computes.
 std::vector<setup::RankMemory> memory_of_plan(const setup::Job& job, const setup::PlanState& state, int ranks) {
     const setup::SizedPlan sized(job, state);
     return memory_of_ranks(sized, &job.config.optimizer, gradient_plan(sized), ranks);
@@ -50,7 +51,7 @@ setup::RankMemory fullest_of(const std::vector<setup::RankMemory>& memories) {
     return *std::ranges::max_element(memories, {}, &setup::RankMemory::total);
 }
 
-// Says why the device of the first rank that needs too much does not suffice; empty if all do.
+// Describes the lack of memory on the first rank whose device is too small; empty if all devices suffice.
 std::string lack_on_devices(const setup::Job& job, const std::vector<setup::RankMemory>& memories) {
     std::string lack;
     for (std::size_t rank = 0; lack.empty() && rank < memories.size(); ++rank)
@@ -58,8 +59,8 @@ std::string lack_on_devices(const setup::Job& job, const std::vector<setup::Rank
     return lack;
 }
 
-// The ranks at the place of this rank in the teams of its pipe. With many ranks an update waits for the norms
-// of these alone: their neighbours in team and replica are as late.
+// Returns the ranks at this rank's position in the teams of its pipe. With many ranks an update waits only for
+// the norms of these ranks, because the other ranks of their teams and replicas take equally long.
 std::vector<int> column_of(const plan::Plan& plan, const std::vector<int>& pipe, int rank) {
     const std::vector<int>& own = plan.teams[static_cast<std::size_t>(plan.team_of(rank))].ranks;
     const auto place = std::find(own.begin(), own.end(), rank) - own.begin();
@@ -73,8 +74,8 @@ std::vector<int> column_of(const plan::Plan& plan, const std::vector<int>& pipe,
     return column;
 }
 
-// The objects that ghosts share. Rank 0 makes them, and it alone changes the plan and decides. All ranks record
-// their steps.
+// The objects that ghosts share. Only rank 0 makes them, decides, and changes the plan. All ranks record their
+// steps.
 struct GhostWorld {
     GhostWorld(setup::Setup setup, const comm::Session& session, records::Manifest manifest)
         : parts(std::move(setup), session.nodes(), {}, std::move(manifest), true),
@@ -83,7 +84,7 @@ struct GhostWorld {
         share_pass_times(session);
     }
 
-    // Ranks share the times of passes if replicas of the plan are alike.
+    // Ranks share the times of passes if the replicas of the plan are alike.
     void share_pass_times(const comm::Session& session) {
         const bool are_shared = setup::charges_passes(parts.job.config, session.size()) &&
                                 replicas_are_alike(parts.job, parts.current.plan.layout, session.nodes());
@@ -94,7 +95,7 @@ struct GhostWorld {
     std::shared_ptr<const comm::BlankMemory> messages;
     std::shared_ptr<stage::PassTimes> pass_times;  // null if ranks share none
     GhostRecords records;
-    setup::RankMemory memory = {};  // of the rank that needs most
+    setup::RankMemory memory = {};  // of the fullest rank
 };
 
 class GhostBackend : public Backend {
@@ -144,7 +145,7 @@ public:
                                    .moved_bytes = transition.moved_bytes(job()),
                                    .kept_bytes = transition.kept_bytes(job())};
         if (transition.moves_state) trainer_.reset();
-        barrier(control_);  // no rank looks at the plan while rank 0 changes it
+        barrier(control_);  // no rank may read the plan while rank 0 changes it
         if (keeps_records()) change_world(transition);
         barrier(control_);
         if (transition.moves_state) {
@@ -203,7 +204,7 @@ private:
         if (memory.total() > world_->memory.total()) world_->memory = memory;
     }
 
-    // Collective. Sends messages as long as parameters and moments are.
+    // Collective. Sends messages with the sizes of parameters and moments.
     void move_state(const rank::StateMoves& moves) {
         if (!mover_) mover_ = without_values(session_.all_ranks("mover", patience_), world_->messages);
         const device::DType dtype = job().dtype;

@@ -1,4 +1,4 @@
-// What ghosts say of their steps. They share one process, so it takes no messages.
+// Collects the step outcomes of ghosts without messages, since they share one process.
 #pragma once
 
 #include <functional>
@@ -13,8 +13,8 @@ class GhostRecords {
 public:
     explicit GhostRecords(int ranks) : ranks_(ranks) {}
 
-    // Adds how a step went on this rank. Calls `record` with the outcome of the step, in the order of the
-    // steps, when all ranks have added theirs.
+    // Adds the outcome of a step on `rank`. After the last rank has added its own, calls `record` with the
+    // outcome of all ranks. Steps are recorded in order.
     void add(int rank, const records::StepOutcome& own,
              const std::function<void(records::StepOutcome&)>& record);
 
@@ -25,7 +25,7 @@ private:
     };
 
     int ranks_;
-    std::map<std::size_t, Step> steps_;  // that not all have added to
+    std::map<std::size_t, Step> steps_;  // steps that some ranks have not added yet
 };
 
 }  // namespace trireme::run

@@ -29,8 +29,8 @@ public:
     }
 
 private:
-    // Takes the steps from one evaluation, checkpoint or chance to change the plan to the next, between which
-    // work may stay in flight. Returns the number of steps done.
+    // Executes a segment: the steps up to the next evaluation, checkpoint or chance to change the plan. Work
+    // may stay in flight between them. Returns the number of steps done so far.
     std::size_t take_stretch(std::size_t first) {
         tracing_.begin_step(first + 1, 0);
         backend_.wait_for_records();

@@ -21,7 +21,7 @@
 namespace trireme::run {
 namespace {
 
-// Everything that ranks agree on before a rank begins to work.
+// The result of the collective set-up, from which each rank makes its backend.
 struct RealStart {
     setup::Setup setup;
     adapt::RecordedChanges recorded;
@@ -30,11 +30,11 @@ struct RealStart {
     records::Manifest manifest = {};
 };
 
-// The end of the steps that begin after `first` steps and may keep work in flight between them: the next
-// evaluation or checkpoint, or the next chance to change the plan.
+// Returns the end of the segment that begins after `first` steps: the next evaluation or checkpoint, or the
+// next chance to change the plan.
 std::size_t longest_stretch(std::size_t first, std::size_t next_chance, const plan::Plan& plan,
                             const config::RunOptions& run) {
-    constexpr std::size_t most_microbatches = 1 << 30;  // that a stretch numbers
+    constexpr std::size_t most_microbatches = 1 << 30;  // per segment, so that their numbers fit int
     const auto each = static_cast<std::size_t>(plan.microbatches());
     std::size_t end = std::min(next_chance, first + most_microbatches / each);
     for (const std::size_t period : {run.eval_every, run.checkpoint_every}) {
@@ -97,7 +97,7 @@ public:
 
     rank::RankTrainer& trainer() override { return *trainer_; }
 
-    // A schedule that has nothing in flight between steps takes them one by one.
+    // A schedule without work in flight between steps has segments of one step.
     std::size_t end_of_stretch(std::size_t first) const override {
         if (parts_.current.plan.training.ends_with_step()) return first + 1;
         return longest_stretch(first, parts_.deciding.next_chance(first), parts_.current.plan, job_.config.run);
@@ -132,7 +132,7 @@ public:
             max_bytes_.rank = std::max(max_bytes_.rank, memory_by_plan().total());
             return change;
         }
-        saving_->finish();  // the state that is being copied will move
+        saving_->finish();  // the state that is being copied is about to move
         running_.save = [this, step] { return saving_->save_at_once(step, state_after(step)); };
         const records::PlanChange change = switch_to(transition, running_);
         saving_->change_parts(parts_of(parts_.current.gradients, rank_.session.size()));
@@ -196,7 +196,8 @@ private:
             std::ranges::max(gather_all(rank_.control, std::array{static_cast<double>(bytes)})));
     }
 
-    // Collective. Why device, machine or node lack memory for these bytes; empty if they have it.
+    // Collective. Describes the lack of device, host or node memory for these bytes; empty if they fit. This
+    // rank already holds `held` bytes.
     std::string lack_of_room(const adapt::ChangeMemory& bytes, std::size_t held) {
         std::string lack = first_complaint(
             rank_.control, lack_of_device_memory(job_.devices, rank_.session.rank(), bytes.rank));
@@ -219,8 +220,7 @@ private:
         });
     }
 
-    // Collective. True if there is memory for a change that was not known when the run began, beside what is
-    // held.
+    // Collective. True if the free memory suffices for a change that was not known when the run began.
     bool has_room_for(const adapt::PlanTransition& transition) {
         const int rank = rank_.session.rank();
         const adapt::ChangeMemory bytes{
@@ -232,7 +232,8 @@ private:
         return lack.empty();
     }
 
-    // Collective. Rank 0 says where checkpoints go and how they are named, and removes partial ones.
+    // Collective. Rank 0 chooses the folder and the identifying digits of checkpoints, and removes partial
+    // ones.
     void prepare_saving() {
         SavingPlan plan = plan_saving(job_, parts_.current, rank_.session.size());
         std::string folder;
@@ -277,11 +278,11 @@ private:
 
     RankSurroundings rank_;
     bool goes_on_resizing_;
-    adapt::ChangeMemory max_bytes_;  // of this rank and its node, by all plans and in the changes between them
+    adapt::ChangeMemory max_bytes_;  // predicted peak of this rank and its node, over all plans and changes
     RunParts parts_;
     const setup::Job& job_ = parts_.job;
-    setup::RankMemory memory_ = {};    // of the rank that needs most
-    std::size_t allocated_bytes_ = 0;  // before the trainer was made
+    setup::RankMemory memory_ = {};    // of the fullest rank
+    std::size_t allocated_bytes_ = 0;  // allocated before the trainer was made
     std::optional<rank::RankTrainer> trainer_;
     std::unique_ptr<comm::Communicator> mover_ = rank_.session.all_ranks("mover", rank_.watchdog.patience());
     std::unique_ptr<comm::NodeMemory> twin_ =

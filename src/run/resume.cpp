@@ -20,19 +20,19 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-// Keys of a checkpoint's facts about its run: its options, and its number of ranks.
+// JSON keys in a checkpoint's facts about its run.
 constexpr const char* config_key = "config";
 constexpr const char* ranks_key = "ranks";
 
-constexpr const char* steps_key = "--steps";  // of the facts "options": also where --epochs decides
+constexpr const char* steps_key = "--steps";  // key in "options"; also set if --epochs decides
 
-// Something that the steps of a run depend on.
+// An option on which the steps of a run depend.
 struct RunFact {
     std::string option;
     std::string value;
 };
 
-// What says which samples a step visits, and in which numbers they are learned.
+// Returns the options that determine which samples a step visits and in which precision it computes.
 std::vector<RunFact> fixed_facts(const setup::Job& job) {
     return {{"--seed", cat(job.config.run.seed)},
             {"--batch", cat(job.config.run.batch)},
@@ -69,7 +69,7 @@ void refuse_another_run(const setup::Job& job, const Json& run) {
                               "; use the same corpus, or start another run from it with --init ", place));
 }
 
-// The first setting of its config.json that the options would change.
+// Throws ConfigError if the options would change a setting in the config.json of the checkpoint.
 void refuse_another_model(const setup::Job& job) {
     const checkpoint::StoredModel& stored = *job.stored;
     const std::string dtype = job.dtype == device::DType::f64 ? "float64" : "float32";
@@ -124,7 +124,7 @@ std::optional<config::SavedOptions> saved_options(const config::RunOptions& run)
 
 namespace {
 
-// True if the run directory is that of the resumed run, whose records up to the checkpoint stay.
+// True if the run continues in the run directory of its checkpoint, whose records up to the checkpoint stay.
 bool goes_on_in_place(const config::RunOptions& run, const std::optional<fs::path>& checkpoint) {
     if (run.resume == "off" || run.run_dir.empty()) return false;
     if (run.resume == "auto") return true;
@@ -133,7 +133,7 @@ bool goes_on_in_place(const config::RunOptions& run, const std::optional<fs::pat
                                         fs::path(run.run_dir) / checkpoint::checkpoints_folder, ignored);
 }
 
-// Checkpoints of earlier versions say nothing of them.
+// Reads the summary of earlier steps. Checkpoints of earlier versions have only their number.
 setup::EarlierSteps earlier_steps(const Json& run, std::size_t count) {
     setup::EarlierSteps earlier{.count = count};
     const Json first_loss = run.value("first_loss", Json());
@@ -143,7 +143,7 @@ setup::EarlierSteps earlier_steps(const Json& run, std::size_t count) {
     return earlier;
 }
 
-// Describes how the next learning rate changes because the number of steps does; empty if it stays.
+// Describes the change of the next learning rate that results from another number of steps; empty if it stays.
 std::string change_of_rate(const setup::Job& job) {
     const std::string text = text_at(facts_in(*job.stored).at("options"), steps_key);
     std::size_t steps = 0;

@@ -16,13 +16,13 @@
 namespace trireme::run {
 namespace {
 
-constexpr int completer = 0;  // the rank
+constexpr int completer = 0;  // the rank that completes checkpoints
 
 archive::StoredType stored_type(device::DType dtype) {
     return dtype == device::DType::f64 ? archive::StoredType::f64 : archive::StoredType::f32;
 }
 
-// Of all fields of a part, one behind the other.
+// Returns the bytes of a copy of all fields of a part.
 std::size_t bytes_of_part(const checkpoint::CheckpointState& state, const checkpoint::CheckpointPart& part) {
     std::size_t bytes = 0;
     for (const checkpoint::StateBox& box : boxes_of(state, part)) bytes += bytes_of(state, box);
@@ -73,11 +73,11 @@ std::vector<checkpoint::CheckpointPart> parts_of(const stage::GradientPlan& grad
 
 Saving::Saving(SavingPlan plan, std::unique_ptr<comm::Communicator> group, std::function<void()> look)
     : plan_(std::move(plan)), group_(std::move(group)), look_(std::move(look)) {
-    group_->never_give_up();  // a disk may take its time
+    group_->never_give_up();  // disks may be slow
     lay_out_ahead();
 }
 
-// Of a run that ends early: a part of a checkpoint is no use, and takes space.
+// If the run ends early, removes the incomplete checkpoint, which is useless and takes space.
 Saving::~Saving() {
     if (!is_in_flight_ || group_->rank() != completer) return;
     device::wait_until([this] { return is_over(written_) && is_over(completed_); },
@@ -93,7 +93,7 @@ std::optional<std::size_t> Saving::own_part() const {
     return static_cast<std::size_t>(part - plan_.state.parts.begin());
 }
 
-// Before the first step, and again where ranks answer for other parts.
+// Lays out the part before the first step, and again after the parts have changed.
 void Saving::lay_out_ahead() {
     try {
         lay_out();
@@ -116,7 +116,7 @@ void Saving::begin(std::uint64_t step, const RunState& state, bool is_awaited) {
     }
     plan_.state.step = step;
     plan_.state.run = state.facts;
-    // Two saves never mix: their digits differ on all steps of all runs, and are the same on all ranks.
+    // These digits are equal on all ranks, and differ between all steps of all runs, so that saves never mix.
     plan_.state.save = sha256_hex(cat(plan_.run, ' ', step)).substr(0, plan_.run.size());
     begun_ = device::now_seconds();
     is_in_flight_ = true;
@@ -137,25 +137,25 @@ void Saving::begin(std::uint64_t step, const RunState& state, bool is_awaited) {
     stall_seconds_ += device::now_seconds() - start;
 }
 
-// What this run has just saved is not saved again.
 std::filesystem::path Saving::save_at_once(std::uint64_t step, const RunState& state) {
     finish();
     if (!has_saved(step)) {
         begin(step, state, true);
         finish();
-        refuse_lost();  // after it, rank 0 has ended the save
+        refuse_lost();  // afterwards rank 0 has completed the save
     }
     return checkpoint::place_of_checkpoint(plan_.checkpoints, step);
 }
 
-// Rank 0 says so, which ends a checkpoint.
+// Asks rank 0, which completes checkpoints.
 bool Saving::has_saved(std::uint64_t step) {
     const bool is_so = group_->rank() == completer && saved_step_ == step;
     return gather_all(*group_, std::array{is_so ? 1.0 : 0.0}).front() > 0;
 }
 
-// Here and now, with no copy: HDF5 is asked by this thread alone, gradients of the last step are there until
-// the next. Steps wait until its checksum is made and the system has it; the disk is the thread's.
+// Writes synchronously and without a copy, because only this thread may call HDF5, and the gradients of the
+// last step stay valid until the next one. Steps wait for the checksum and the write() calls; the worker thread
+// syncs the file to disk.
 void Saving::write_resizing(const model::ResizingState& state) {
     const std::filesystem::path partial = save_folder(plan_.checkpoints, plan_.state);
     resizing_.emplace(trireme::checkpoint::write_resizing(partial, plan_.state.save, group_->rank(), state));
@@ -165,7 +165,7 @@ void Saving::sync_resizing() {
     if (resizing_) resizing_->sync();
 }
 
-// Where nothing changes any more, what is written needs no copy.
+// An awaited save needs no copy, because the state does not change while it is written.
 void Saving::start_part(const RunState& state, bool is_awaited) {
     const std::filesystem::path partial = save_folder(plan_.checkpoints, plan_.state);
     const auto part = own_part();
@@ -265,7 +265,7 @@ void Saving::change_parts(std::vector<checkpoint::CheckpointPart> parts) {
     lay_out_ahead();
 }
 
-// Rank 0 waits for all the others from the beginning.
+// Rank 0 posts the receives for the reports of all other ranks.
 void Saving::listen() {
     const bool collects = group_->rank() == completer;
     reports_.assign(collects ? static_cast<std::size_t>(group_->size()) : 1, Letters{});
@@ -287,8 +287,8 @@ void Saving::report() {
         group_->start_send({own.data(), device::DType::i32, 1, own.size(), own.size()}, completer));
 }
 
-// A save that must not fail ends the run here, where the reason is known; one that is awaited fails on all
-// ranks together, once rank 0 has recorded why.
+// A failed save that must not fail ends the run here, where the reason is known. An awaited save fails on all
+// ranks together, after rank 0 has recorded the reason.
 void Saving::fail(std::exception_ptr error) {
     try {
         std::rethrow_exception(error);
@@ -319,7 +319,7 @@ std::string Saving::first_complaint() const {
     return {};
 }
 
-// All parts are there, or are known not to come. What is left to do is the thread's.
+// Called when every rank has reported its part or its failure. The worker thread completes the checkpoint.
 void Saving::complete_or_complain() {
     if (group_->rank() != completer) return conclude();
     complaint_ = first_complaint();

@@ -8,7 +8,7 @@
 namespace trireme::run {
 namespace {
 
-// `tracing` outlives the backend, whose threads write to it, and begins after the backend is made.
+// `tracing` must outlive the backend, whose threads write to it. It is constructed here, after the backend.
 Ending run_on(Backend& backend, std::optional<rank::Tracing>& tracing, const comm::Session& session,
               comm::Communicator& control) {
     if (backend.parts().job.config.run.dry_run) {

@@ -11,9 +11,9 @@
 namespace trireme::setup {
 namespace {
 
-// Number of replicas by the options. A grid that does not fit the ranks is refused when it is made.
+// Returns the number of replicas of the options. A grid that does not fit the ranks is rejected later.
 std::size_t replicas_of_options(const config::LayoutConfig& layout, int ranks) {
-    if (!has_grid(layout)) return 1;  // --microbatches are those of all replicas
+    if (!has_grid(layout)) return 1;  // --microbatches counts all replicas together
     if (layout.data > 0) return static_cast<std::size_t>(layout.data);
     const long long row = static_cast<long long>(layout.pipe) * layout.tensor;
     return static_cast<std::size_t>(std::max(1LL, ranks / row));
@@ -32,8 +32,8 @@ std::string much_idle_time(const config::RunConfig& config, const plan::Plan& pl
     const std::string warning =
         fmt::format("the schedule leaves ranks idle for {:.0f} % of a step", 100 * bubble);
     if (!has_grid(config.layout)) return warning;
-    // On a grid the idle time does not grow with the micro-batches. Some schedules need a multiple of the
-    // stages of a pipeline.
+    // On a grid the idle time does not depend on the number of micro-batches. Some schedules need a multiple of
+    // the number of pipeline stages.
     const std::size_t given = config.schedule.microbatches;
     const double idle = static_cast<double>(given) * bubble / (1 - bubble);  // in micro-batches
     const auto stages = static_cast<std::size_t>(config.layout.pipe);
@@ -53,7 +53,8 @@ void fit_default_batch(config::RunConfig& config, int ranks) {
     if (run.is_batch_set) return;
     run.is_batch_set = true;
     const std::size_t replicas = replicas_of_options(config.layout, ranks);
-    if (config.schedule.microbatches > most_samples / replicas) return;  // refused for having too few samples
+    // The function check_batch_is_enough() rejects this later.
+    if (config.schedule.microbatches > most_samples / replicas) return;
     const std::size_t needed = replicas * config.schedule.microbatches;
     if (needed <= run.batch) return;
     run.batch = needed;

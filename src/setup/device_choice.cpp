@@ -10,17 +10,17 @@
 namespace trireme::setup {
 namespace {
 
-constexpr int least_capability = 80;  // 10 x the version: tensor cores that multiply bf16
+constexpr int least_capability = 80;  // compute capability 8.0: tensor cores with bf16
 
 std::string version_text(int capability) { return cat(capability / 10, '.', capability % 10); }
 
-// How many ranks of this one's node come before it.
+// Returns the number of lower ranks on this rank's node.
 std::size_t number_on_node(const comm::Session& session) {
     const auto own = session.nodes().begin() + session.rank();
     return static_cast<std::size_t>(std::count(session.nodes().begin(), own, session.node()));
 }
 
-// The one that a rank takes, or why it takes none.
+// The GPU of a rank, or the reason why it has none.
 struct OwnGpu {
     device::GpuFacts gpu = {};
     std::string complaint = {};
@@ -37,7 +37,7 @@ OwnGpu own_gpu(const comm::Session& session) {
     return own;
 }
 
-// The names of all ranks' GPUs, each once.
+// Returns the distinct names of all ranks' GPUs.
 std::string names_of(const std::vector<std::string>& of_ranks) {
     std::string names;
     std::vector<std::string> known;
@@ -49,7 +49,7 @@ std::string names_of(const std::vector<std::string>& of_ranks) {
     return names;
 }
 
-// The first rank that has none; none: all have one.
+// Returns the first rank without a GPU, if any.
 std::optional<std::size_t> first_without(const std::vector<std::string>& complaints) {
     const auto found = std::ranges::find_if(complaints, [](const std::string& each) { return !each.empty(); });
     if (found == complaints.end()) return std::nullopt;

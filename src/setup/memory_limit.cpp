@@ -14,10 +14,10 @@
 namespace trireme::setup {
 namespace {
 
-// Of a rank.
+// Predicted memory of a rank.
 struct Need {
     std::size_t bytes = 0;
-    std::size_t activation = 0;  // the part of it that a micro-batch takes in one stage
+    std::size_t activation = 0;  // part of `bytes`: one micro-batch in one stage
 };
 
 std::vector<Need> needs_of(const plan::Plan& plan, const PlannedRun& run) {
@@ -32,21 +32,22 @@ std::vector<Need> needs_of(const plan::Plan& plan, const PlannedRun& run) {
     return needs;
 }
 
-// The rank that needs most.
+// Returns the rank that needs most.
 std::size_t fullest(const std::vector<Need>& needs) {
     const auto most = std::max_element(needs.begin(), needs.end(),
                                        [](const Need& a, const Need& b) { return a.bytes < b.bytes; });
     return static_cast<std::size_t>(most - needs.begin());
 }
 
-// How many activations a team may keep if one of its ranks needs so much with those it keeps now.
+// Returns the number of activations that a team may keep, if one of its ranks has this need while the team
+// keeps `kept`.
 long long bound_by(const Need& need, std::size_t limit, int kept) {
     const std::size_t each = std::max<std::size_t>(1, need.activation);
     if (need.bytes <= limit) return kept + static_cast<long long>((limit - need.bytes) / each);
     return kept - static_cast<long long>((need.bytes - limit + each - 1) / each);
 }
 
-// Of each team. Those that keep to the limit have no lower ones than before.
+// Returns the bound of each team. The bounds of teams within the limit are not lowered.
 std::vector<int> bounds_by(const std::vector<Need>& needs, std::size_t limit, const plan::Plan& plan,
                            const std::vector<int>& before) {
     const std::vector<int> least = least_activations(plan.training.shape);
@@ -64,7 +65,7 @@ std::vector<int> bounds_by(const std::vector<Need>& needs, std::size_t limit, co
     return bounds;
 }
 
-// A plan, and what it needs.
+// A plan and the memory that it needs.
 struct Trial {
     plan::Plan plan;
     std::vector<Need> needs;
@@ -77,7 +78,7 @@ Trial trial_of(plan::Plan plan, const PlannedRun& run) {
     return {std::move(plan), std::move(needs)};
 }
 
-// Lowers the bounds of teams until the plan fits, or until they keep as little as they can.
+// Lowers the bounds of teams until the plan fits, or until no bound can be lowered further.
 Trial narrowed(Trial trial, const PlannedRun& run, MemoryRoom room) {
     const std::size_t limit = run.config.layout.memory_limit;
     while (!trial.fits(limit)) {
@@ -94,7 +95,7 @@ Trial with_halves_in(const std::vector<bool>& may_split, const layout::Layout& l
     return narrowed(trial_of(plan_layout(run.config, run.model, layout, run.request, room), run), run, room);
 }
 
-// Per stage: whether all teams that hold it fit.
+// Returns per stage whether all teams that hold it fit.
 std::vector<bool> stages_that_fit(const Trial& trial, std::size_t limit) {
     std::vector<bool> fit(trial.plan.layout.stages.size(), true);
     for (const layout::Team& team : trial.plan.teams) {
@@ -111,8 +112,8 @@ double seconds_of(const plan::Plan& plan, const PlannedRun& run) {
     return predict_step(plan.training.phases(), plan.training.shape, costs).seconds;
 }
 
-// A backup of what updates change is the first to go. Then with backwards whole everywhere, or where memory is
-// short, or nowhere: the shortest that fits, or the first.
+// First gives up the backup for speculative updates. Then tries whole backward passes everywhere, only where
+// memory is short, and nowhere. Returns the fastest plan that fits, or the first one if none fits.
 Trial searched(Trial free, const PlannedRun& run) {
     const std::size_t limit = run.config.layout.memory_limit;
     if (free.fits(limit)) return free;

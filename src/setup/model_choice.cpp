@@ -11,8 +11,8 @@ namespace trireme::setup {
 namespace {
 
 constexpr const char* default_model = "gpt2-tiny";
-constexpr std::size_t assumed_vocabulary = 257;  // what `prepare` makes where no tokenizer is named
-constexpr std::size_t assumed_labels = 10;       // of CIFAR-10 and MNIST
+constexpr std::size_t assumed_vocabulary = 257;  // default of `prepare` without a tokenizer
+constexpr std::size_t assumed_labels = 10;       // CIFAR-10 and MNIST
 
 template <class Value>
 void override_with(const std::optional<Value>& choice, Value& value) {
@@ -45,7 +45,7 @@ void override_sizes(model::ModelConfig& model, const config::ModelChoice& choice
     if (model.reads_images() && model.image.patch > 0) model.positions = model.image.patches() + 1;
 }
 
-// Sizes that belong to models of another kind.
+// Rejects size options of other kinds of models.
 void refuse_foreign_sizes(const config::ModelChoice& choice, const model::ModelConfig& model) {
     const auto refuse = [](bool is_given, const char* option, const OptionNeed& need) {
         if (is_given) throw ConfigError(no_effect(option, need));
@@ -61,7 +61,7 @@ void refuse_foreign_sizes(const config::ModelChoice& choice, const model::ModelC
     refuse(choice.labels && model.task != Task::classify, "--labels", {"classes to learn", "--task classify"});
 }
 
-// The task of a family with several follows the rows of the corpus.
+// Returns the task for the rows of the corpus if the family has several tasks.
 Task common_task(const model::ModelConfig& model, data::RowKind rows) {
     if (tasks_of(model.family).size() == 1) return model.task;
     switch (rows) {
@@ -76,14 +76,14 @@ Task common_task(const model::ModelConfig& model, data::RowKind rows) {
     return tasks_of(model.family).front();
 }
 
-// Classes belong to a head: a model that gets a new one takes those of the corpus.
+// Labels belong to a head, so a model with a new head takes the labels of the corpus.
 void set_task(model::ModelConfig& model, Task task, const config::ModelChoice& choice) {
     if (model.task != task && !choice.labels) model.labels = 0;
     model.task = task;
 }
 
-// What to do where a tokenizer of another size was used. A stored model keeps its table: it may have rows to
-// spare, but not too few.
+// Returns advice if the tokenizer has another size. A stored model keeps its table, which may have spare rows
+// but must not be too small.
 std::string ways_out(const model::ModelConfig& model, const data::CorpusInfo& corpus, bool is_stored) {
     const std::string prepare = "prepare it with the model's tokenizer";
     if (!is_stored) return cat(prepare, ", or use --vocabulary ", corpus.vocabulary_size);
@@ -91,7 +91,7 @@ std::string ways_out(const model::ModelConfig& model, const data::CorpusInfo& co
     return cat(prepare, ", or use --vocabulary ", model.vocabulary, " if that is the one it has");
 }
 
-// None of a tokenizer of a kind that is not read here, such as BERT's own.
+// Returns nothing for kinds of tokenizers that are not supported, such as BERT's own.
 std::optional<std::string> hash_of_tokenizer(const std::string& bytes) {
     try {
         return data::Tokenizer::from_bytes(bytes).hash();
@@ -100,7 +100,7 @@ std::optional<std::string> hash_of_tokenizer(const std::string& bytes) {
     }
 }
 
-// Equal numbers of tokens are not equal tokens.
+// Compares tokenizers by hash, because equal sizes do not imply equal tokens.
 void fit_tokenizer(const checkpoint::StoredModel& stored, const data::CorpusInfo& corpus) {
     const auto hash = hash_of_tokenizer(stored.tokenizer());
     if (!hash || *hash == corpus.tokenizer_hash) return;
@@ -109,7 +109,7 @@ void fit_tokenizer(const checkpoint::StoredModel& stored, const data::CorpusInfo
                           stored.place(), "/tokenizer.json"));
 }
 
-// A model of a known vocabulary expects the tokenizer it is known with, unless the vocabulary was said.
+// A model with a known vocabulary expects its own tokenizer, unless --vocabulary is set.
 void fit_vocabulary(model::ModelConfig& model, const config::ModelChoice& choice,
                     const data::CorpusInfo& corpus, bool is_stored) {
     if (model.vocabulary == 0) model.vocabulary = corpus.vocabulary_size;
@@ -155,7 +155,7 @@ void fit_labels(model::ModelConfig& model, const data::CorpusInfo& corpus) {
     }
 }
 
-// Weights of equal shapes mean something else where these differ.
+// Rejects models that give the stored weights another meaning despite equal shapes.
 void refuse_another_meaning(const model::ModelConfig& model, const checkpoint::StoredModel& stored) {
     const model::ModelConfig& origin = stored.config();
     const auto refuse = [&](const char* what, auto wanted, auto had) {

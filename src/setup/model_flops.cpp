@@ -3,7 +3,7 @@
 namespace trireme::setup {
 namespace {
 
-// Logits of classes and tokens are needed where there is one to predict; an answer is looked for in every row.
+// Logits of classes and tokens are computed only for rows with a target; an answer is searched in every row.
 bool needs_targets_alone(const model::Layer& layer) {
     return std::holds_alternative<model::Head>(layer) || std::holds_alternative<model::HeadTransform>(layer);
 }

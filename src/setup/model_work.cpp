@@ -9,8 +9,8 @@
 namespace trireme::setup {
 namespace {
 
-// Of a device of which nothing is known. How much arithmetic it does for each byte that it reads is what counts
-// here, and a core does about this much.
+// Kernel times of an unknown device. Only the ratio of FLOPs to bytes matters here; this one is typical of a
+// CPU core.
 device::KernelSeconds usual_seconds() {
     constexpr double flops_of_a_byte = 16;
     return [](const device::Cost& cost, double clock) {
@@ -18,7 +18,7 @@ device::KernelSeconds usual_seconds() {
     };
 }
 
-// The share that a rank has of a layer while shares are even.
+// The part of a layer that a rank of the smallest team holds with even shares.
 model::TensorPart even_part(const plan::Plan& plan) {
     std::size_t ranks = plan.teams.front().ranks.size();
     for (const layout::Team& team : plan.teams) ranks = std::min(ranks, team.ranks.size());
@@ -81,7 +81,7 @@ private:
     const PlanState& current_;
     model::TensorPart part_;
     device::KernelSeconds seconds_;
-    double parameter_bytes_ = 0;  // of each, with all that is kept of it
+    double parameter_bytes_ = 0;  // per parameter, including gradient and optimizer state
 };
 
 }  // namespace

@@ -15,7 +15,7 @@
 namespace trireme::setup {
 namespace {
 
-// Ranks of a simulation are all in this process, whatever their hosts are called.
+// The ranks of a simulation share this process, whatever their host names are.
 std::string key_of(const comm::Session& session, const std::string& identity) {
     return device::time_is_simulated() ? identity : cat(session.host(), ' ', identity);
 }
@@ -32,8 +32,8 @@ SharedRoom shared_room(const device::UsableMemory& room, const comm::Session& se
     return shared;
 }
 
-// The memories that hold a rank's tensors and that others may share. Empty if the system does not report what
-// is left.
+// Returns the memories that hold a rank's tensors and that other ranks may share. Empty if the system does not
+// report free memory.
 std::vector<SharedRoom> rooms_of(device::MemorySpace place, const comm::Session& session) {
     std::vector<SharedRoom> rooms;
     if (place != device::MemorySpace::gpu) {
@@ -51,7 +51,7 @@ std::vector<SharedRoom> rooms_of(device::MemorySpace place, const comm::Session&
     return rooms;
 }
 
-// Collective over `control`. What all ranks need, and where.
+// Collective over `control`. Returns the need of each rank.
 std::vector<RankNeed> needs_of_all(std::size_t rank_bytes, const std::vector<SharedRoom>& own,
                                    comm::Communicator& control) {
     std::string keys;

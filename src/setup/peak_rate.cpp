@@ -18,7 +18,8 @@
 namespace trireme::setup {
 namespace {
 
-// Of a GPU whose data sheet nobody knows here: products large enough to keep all of it busy.
+// Measures the rate of a GPU whose data sheet is unknown, with matmuls that are large enough to use the whole
+// GPU.
 double measured_product_rate(const device::GpuFacts& gpu, device::DType dtype) {
     constexpr std::size_t runs = 7;
     const auto side = 256 * static_cast<std::size_t>(std::ceil(std::sqrt(gpu.processors)));
@@ -37,7 +38,7 @@ double measured_product_rate(const device::GpuFacts& gpu, device::DType dtype) {
     return median_of(rates);
 }
 
-// A GPU that ranks share counts once.
+// Counts a GPU that several ranks share once.
 PeakRate peak_of_gpus(comm::Communicator& group, const std::string& host, device::DType dtype) {
     const device::GpuFacts own = device::gpu_in_use();
     const std::optional<double> known = dense_rate_of(own.name, dtype);
@@ -63,7 +64,7 @@ PeakRate peak_of_all(comm::Communicator& group, const Job& job, int threads, con
                 .is_measured = false};
     }
     if (job.place == device::MemorySpace::gpu) return peak_of_gpus(group, session.host(), job.dtype);
-    // One run is enough if the peak cannot be reached: by reference kernels, or by ranks that share a core.
+    // One run is enough if the peak cannot be reached: with reference kernels, or if ranks share a core.
     const bool is_unreachable =
         job.config.precision.device == config::DeviceKind::reference || device::time_is_simulated() ||
         ranks_on_own_cores(session, group) > static_cast<int>(device::usable_cores().size());

@@ -15,14 +15,15 @@
 namespace trireme::setup {
 namespace {
 
-// Rows of the largest micro-batch that a rank has between two stages.
+// Returns the rows of the largest micro-batch that a rank holds between two stages.
 std::size_t most_rows(const SizedPlan& sized, std::size_t tensor_ranks) {
     std::size_t rows = 0;
     for (const stage::BatchShape& shape : sized.largest) rows = std::max(rows, shape.rows);
     return sized.plan.cuts_rows ? layout::cut_evenly(rows, tensor_ranks).front().count : rows;
 }
 
-// As the program of a team goes backward: whole, or in halves.
+// Returns the largest memory over micro-batches and over the forms of the backward pass that the team's program
+// has.
 stage::StageMemory largest(const SizedPlan& sized, const stage::StageSpec& spec, bool has_halves,
                            const std::vector<layout::Migration>& migrations) {
     stage::StageMemory most;
@@ -41,7 +42,7 @@ stage::StageMemory largest(const SizedPlan& sized, const stage::StageSpec& spec,
     return most;
 }
 
-// Whether a team sends what it makes in a stage to another one.
+// True if a team sends outputs of a stage to another team.
 bool has_onward_messages(const schedule::PipelineShape& shape, int team, int stage) {
     if (stage + 1 == shape.stages()) return false;
     for (int m = 0; m < shape.microbatches; ++m) {
@@ -50,7 +51,8 @@ bool has_onward_messages(const schedule::PipelineShape& shape, int team, int sta
     return false;
 }
 
-// Micro-batches that a team keeps at once. One that is only evaluated is kept until it has been sent.
+// Returns the number of micro-batches that a team keeps at a time. In an evaluation an output is kept until it
+// has been sent.
 std::size_t flights(const plan::Plan& plan, int team) {
     const schedule::PipelineShape& evaluation = plan.evaluation.shape;
     std::size_t evaluated = 0;
@@ -62,15 +64,14 @@ std::size_t flights(const plan::Plan& plan, int team) {
     return std::max(static_cast<std::size_t>(trained), evaluated);
 }
 
-// All stages of a team have as many as the one that needs most; a team that executes nothing has its one all
-// the same.
+// All stages of a team have as many copies as the stage that needs most; a team that executes nothing has one.
 stage::Copies copies_of(const schedule::Proof& proof, std::size_t team) {
     const std::vector<int>& versions = proof.weight_versions[team];
     return {.values = static_cast<std::size_t>(*std::max_element(versions.begin(), versions.end())),
             .gradients = static_cast<std::size_t>(std::max(1, proof.peak_gradients[team]))};
 }
 
-// The programs of all teams over the smallest number of steps that represents all others.
+// The programs of all teams, unrolled over the smallest number of steps that represents any larger number.
 class LongPrograms {
 public:
     explicit LongPrograms(const plan::ProvedPrograms& proved)
@@ -78,7 +79,7 @@ public:
           phases_(proved.phases()),
           steps_(enough_steps(phases_, proved.shape.microbatches)) {}
 
-    // Buffers for inputs that wait or are kept, and for gradients that come and go.
+    // Returns the number of buffers for waiting and kept inputs, and for incoming and outgoing gradients.
     std::size_t row_buffers(int team) const {
         return most_row_buffers(unrolled_of(team, phases_, shape_, steps_), team, shape_);
     }
@@ -89,7 +90,7 @@ private:
     int steps_;
 };
 
-// Micro-batches of a step, or of a round, that pass a team, which holds these stages.
+// Returns the number of micro-batches of a step or of an evaluation round that pass any of the team's `stages`.
 std::size_t batches_of(const schedule::PipelineShape& shape, int team, const std::vector<int>& stages) {
     std::size_t count = 0;
     for (int m = 0; m < shape.microbatches; ++m) {
@@ -99,8 +100,8 @@ std::size_t batches_of(const schedule::PipelineShape& shape, int team, const std
     return count;
 }
 
-// Of the steps that are begun, or looked ahead to, and not settled, and of the next one, which is read before
-// they are; behind a stretch of the next one alone, and of an evaluation.
+// Training holds the batches of all steps that have begun or are looked ahead to, and those of the next step,
+// which is read in advance. Between two segments only the batches of the next step and of an evaluation remain.
 std::size_t batches_at_once(const plan::Plan& plan, int team) {
     const auto ahead = static_cast<std::size_t>(plan.training.look_ahead);
     const std::size_t steps = ahead == 0 ? 2 : 2 * ahead + 3;
@@ -118,7 +119,7 @@ std::size_t most_bytes_to_send(const SizedPlan& sized) {
     return most;
 }
 
-// What first values are kept in before they are rounded, one parameter after the other.
+// Returns the bytes of the f32 buffer in which one parameter at a time is initialized before rounding.
 std::size_t filling_bytes(const SizedPlan& sized, const stage::LocalParameters& held) {
     if (!optim::has_masters(sized.dtype)) return 0;
     std::size_t most = 0;
@@ -127,7 +128,7 @@ std::size_t filling_bytes(const SizedPlan& sized, const stage::LocalParameters& 
     return most;
 }
 
-// The bytes that an optimizer takes for shards of different sizes, each size counted once.
+// Computes the bytes of optimizer state for shards; each distinct size is computed once.
 class OptimizerSizes {
 public:
     OptimizerSizes(const SizedPlan& sized, const optim::OptimizerConfig& optimizer)
@@ -156,7 +157,8 @@ private:
     std::unordered_map<std::size_t, std::size_t> known_;
 };
 
-// Adds what training needs. Before anything is in flight, first values take memory that is given back.
+// Adds gradients, optimizer state and exchange buffers. The buffer for initialization is freed before anything
+// is in flight.
 void add_training(const SizedPlan& sized, const optim::OptimizerConfig& optimizer,
                   const std::vector<stage::ExchangeSize>& sizes, const stage::LocalParameters& held,
                   std::vector<RankMemory>& memories) {
@@ -175,7 +177,7 @@ void add_training(const SizedPlan& sized, const optim::OptimizerConfig& optimize
     }
 }
 
-// Adds the copy that a checkpoint is written from: what a rank owns, with its moments.
+// Adds the copy that a checkpoint is written from: the elements that a rank owns, with their moments.
 void add_copies(const SizedPlan& sized, const optim::OptimizerConfig& optimizer,
                 const std::vector<stage::ExchangeSize>& sizes, std::vector<RankMemory>& memories) {
     for (std::size_t i = 0; i < memories.size(); ++i) {
@@ -187,7 +189,7 @@ void add_copies(const SizedPlan& sized, const optim::OptimizerConfig& optimizer,
     }
 }
 
-// The part of its memory that all ranks of a class have.
+// Returns the memory that all ranks of a class have in common.
 RankMemory memory_of_work(const SizedPlan& sized, const stage::LocalWork& work, const InFlight& most,
                           const stage::LocalParameters& held) {
     const stage::StageMemory& memory = work.memory;
@@ -202,7 +204,7 @@ RankMemory memory_of_work(const SizedPlan& sized, const stage::LocalWork& work, 
     return rank_memory;
 }
 
-// Counts the memory of ranks that hold equal parts and do alike work: `work` is that of any of them.
+// Counts the memory of ranks with equal shares and equal work; `work` is that of any of them.
 class ClassWalk {
 public:
     ClassWalk(const SizedPlan& sized, const optim::OptimizerConfig* optimizer,
@@ -287,7 +289,7 @@ InFlight in_flight(const SizedPlan& sized, const stage::LocalWork& work) {
 
 bool shares_products(const plan::Plan& plan) { return plan.most_left_out > 0 || !plan.migrations.empty(); }
 
-// Where nothing may be left out, nobody asks which channels vary.
+// If nothing may be skipped, no statistics of channels are needed.
 stage::ResizerConfig resizer_config(const SizedPlan& sized) {
     return {
         .policy = sized.plan.most_left_out > 0 ? model::ChannelPolicy::priority : model::ChannelPolicy::first,

@@ -18,7 +18,7 @@
 namespace trireme::setup {
 namespace {
 
-// Of pipe, data and tensor. Does not overflow: beyond all ranks that exist it need not be exact.
+// Returns pipe x data x tensor without overflow; beyond any possible number of ranks it need not be exact.
 long long product(const config::LayoutConfig& layout, int data) {
     constexpr long long beyond_all = 1LL << 31;
     return std::min(beyond_all, static_cast<long long>(layout.pipe) * data) * layout.tensor;
@@ -47,7 +47,7 @@ bool asks_for_v(const config::ScheduleConfig& schedule) {
     return known != nullptr && known->shape == schedule::ScheduleShape::v;
 }
 
-// A V has two, whether --chunks says so or nothing.
+// A V-shaped schedule has two chunks, with or without --chunks 2.
 int chunks_of(const config::ScheduleConfig& schedule) {
     if (!asks_for_v(schedule)) return schedule.chunks;
     if (schedule.chunks <= 2) return 2;
@@ -62,7 +62,7 @@ void refuse_grid_options(const config::RunConfig& config, const std::string& who
     throw ConfigError(cat(who, " already sets the layout; remove --pipe, --data, --tensor and --chunks"));
 }
 
-// The largest number that there is for a larger one: make_plan() refuses that, too.
+// Clamps to the largest int, which make_plan() rejects, too.
 int whole_int(std::size_t number) {
     constexpr std::size_t most = std::numeric_limits<int>::max();
     return static_cast<int>(std::min(number, most));
@@ -72,7 +72,7 @@ bool is_known(const std::string& schedule) {
     return schedule == schedule::searched_schedule || schedule::find_schedule(schedule) != nullptr;
 }
 
-// A name with a dot or a slash in it is a file's.
+// Reads programs if the name contains a dot or a slash, i.e. names a file.
 schedule::Phases programs_of_file(const std::string& schedule) {
     check_schedule_name(schedule);
     if (is_known(schedule)) return {};
@@ -127,7 +127,7 @@ layout::Layout checked_layout_of(const config::RunConfig& config, const model::M
     return layout;
 }
 
-// The parameters of some layers, of each tensor part that ranks hold of them; equal parts are built once.
+// The parameters of some layers per tensor part; equal parts are built once.
 class PartSpecs {
 public:
     using OfLayers = std::vector<std::vector<model::ParameterSpec>>;
@@ -151,7 +151,7 @@ private:
 
 class HeldList {
 public:
-    // The slices that `rank` holds for layer `layer`. A tied table that two layers of a rank use is one slice.
+    // Adds the slices that `rank` holds of a layer. A tied table that two layers of a rank use is added once.
     void add(const std::vector<model::ParameterSpec>& specs, std::size_t layer, int rank) {
         for (const model::ParameterSpec& spec : specs) {
             const std::size_t number = number_of(spec, layer);
@@ -189,11 +189,11 @@ private:
     }
 
     std::vector<layout::HeldTensor> tensors_;
-    std::vector<std::vector<bool>> holders_;  // per tensor and rank
+    std::vector<std::vector<bool>> holders_;  // by tensor, then by rank
     std::unordered_map<std::string, std::size_t> numbers_;
 };
 
-// That every tensor rank has something to do, before anyone makes its layers.
+// Throws ConfigError if a tensor rank would have nothing to compute.
 void check_shares(const plan::Plan& plan, const model::ModelConfig& model) {
     for (std::size_t stage = 0; stage < plan.layout.stages.size(); ++stage) {
         for (const layout::ReplicaLayout& replica : plan.layout.stages[stage].replicas) {
@@ -211,7 +211,7 @@ std::string to_string(const std::vector<std::size_t>& shares) {
     return text;
 }
 
-// A rank has one part of a table, whichever of its stages uses it.
+// Throws ConfigError if a tied table has different shares in two stages of a team: a rank has one part of it.
 void check_tied_table(const plan::Plan& plan, const model::ModelConfig& model) {
     if (!model.tied || !model.has_vocabulary_head()) return;
     const int last = static_cast<int>(plan.layout.stages.size()) - 1;
@@ -227,7 +227,7 @@ void check_tied_table(const plan::Plan& plan, const model::ModelConfig& model) {
     }
 }
 
-// What full recompute has made again is there for one layer's two halves only.
+// Full recomputation restores the activations of one layer at a time, so backward passes cannot be split.
 void check_halves(const plan::Plan& plan) {
     for (const schedule::Program& program : unrolled(plan.training.phases(), plan.training.shape, 1)) {
         for (const schedule::Instruction& instruction : program) {
@@ -242,12 +242,12 @@ void check_halves(const plan::Plan& plan) {
     }
 }
 
-// A tied table is summed over the first and the last stage.
+// True if a tied table is shared by the first and the last stage, which reduce its gradient together.
 bool ties_ends(const layout::Layout& layout, const model::ModelConfig& model) {
     return model.tied && model.has_vocabulary_head() && layout.stages.size() > 1;
 }
 
-// These then have to be updated together.
+// Throws ConfigError if the schedule cannot update the two stages of a tied table together.
 void check_tied_updates(const plan::Plan& plan, const model::ModelConfig& model) {
     if (!ties_ends(plan.layout, model) || !plan.training.shape.updates_alone) return;
     throw ConfigError(

@@ -6,11 +6,11 @@
 namespace trireme::setup {
 namespace {
 
-// The key of a rank's class, as numbers: ranks with equal keys hold equal parts.
+// The properties that determine a rank's memory, as numbers.
 using Key = std::vector<std::size_t>;
 
-// The shares that a team has of each of its stages: those of the same stages are cut by equal ones.
-using SharesByRank = std::map<int, Key>;  // by the first rank of a team
+// Per team, its shares in each of its stages, one after another.
+using SharesByRank = std::map<int, Key>;  // by the team's first rank
 
 SharesByRank shares_of_teams(const plan::Plan& plan) {
     SharesByRank shares;
@@ -45,7 +45,7 @@ Key key_of_team(const plan::Plan& plan, std::size_t t, const InFlight& most, con
 std::vector<RankClass> rank_classes(const plan::Plan& plan) {
     const SharesByRank shares = shares_of_teams(plan);
     const std::vector<InFlight> most = in_flight_of_teams(plan);
-    std::map<Key, std::vector<RankClass>> classes;  // by the team's key: per place in the team
+    std::map<Key, std::vector<RankClass>> classes;  // by the team's key, then by position in the team
     for (std::size_t t = 0; t < plan.teams.size(); ++t) {
         const std::vector<int>& ranks = plan.teams[t].ranks;
         auto& by_place = classes[key_of_team(plan, t, most[t], shares.at(ranks.front()))];

@@ -8,7 +8,7 @@
 namespace trireme::setup {
 namespace {
 
-// Resets numbers of layers and choices for single stages, which fit no other number of stages.
+// Resets options per stage, which do not fit another number of stages.
 void forget_single_stages(config::RunConfig& config) {
     const std::set<std::string>& given = config.resumed->given;
     config::LayoutConfig& layout = config.layout;

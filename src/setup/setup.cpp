@@ -27,7 +27,7 @@ data::SampleRules sample_rules(const config::RunConfig& config, const model::Mod
             .image_rows = model.reads_images() ? model.positions : 0};
 }
 
-// What is hidden from a model in an evaluation does not depend on the run, so that losses can be compared.
+// Evaluations mask the same tokens in all runs, so that their losses can be compared.
 data::BatchRules batch_rules(const config::RunConfig& config, const model::ModelConfig& model,
                              RandomKey mask_key, const std::vector<std::uint32_t>& labels) {
     return {.task = model.task,
@@ -41,7 +41,7 @@ std::size_t count_steps(const config::RunConfig& config, std::size_t samples) {
     if (config.run.steps > 0) return config.run.steps;
     const double visits = config.data.epochs * static_cast<double>(samples);
     const double steps = std::ceil(visits / static_cast<double>(config.run.batch));
-    constexpr double most_steps = 1e15;  // counted exactly in double
+    constexpr double most_steps = 1e15;  // exact as a double
     if (!(steps >= 1 && steps <= most_steps)) {
         throw ConfigError(cat("--epochs ", config.data.epochs, " of ", samples, " samples, ", config.run.batch,
                               " a step, are ", steps, " steps; set --steps or --epochs to what can be done"));
@@ -49,8 +49,8 @@ std::size_t count_steps(const config::RunConfig& config, std::size_t samples) {
     return static_cast<std::size_t>(steps);
 }
 
-// The micro-batch of `count` samples with the most rows: the longest ones together, each up to `times` times,
-// each as long as the policy makes it.
+// Returns the micro-batch of `count` samples with the most rows. It consists of the longest samples, each at
+// most `times` times, with lengths according to the policy.
 stage::BatchShape largest_microbatch(std::span<const data::Sample> samples, std::size_t count,
                                      std::size_t times, plan::LengthPolicy policy, std::size_t longest) {
     std::vector<std::size_t> lengths;
@@ -84,7 +84,8 @@ void check_task_options(const config::TaskConfig& options, Task task) {
     }
 }
 
-// An answer that was cut off is no term of the loss, and a loss without terms is no number.
+// Throws ConfigError if no validation sample has an answer that is not cut off: a loss without terms is
+// undefined.
 void check_validation_targets(const Job& job) {
     const std::vector<data::Sample>& samples = job.samples.validation;
     if (job.model.task != Task::span || samples.empty()) return;
@@ -95,7 +96,7 @@ void check_validation_targets(const Job& job) {
                           " to evaluate, none has its answer within --max-length; raise it"));
 }
 
-// A job with what the corpus and the stored model give.
+// Returns a job with corpus, stored model, tokenizer and samples.
 Job job_with_corpus(const config::RunConfig& config, const std::string& init) {
     data::Corpus corpus = data::Corpus::open(config.data.corpus);
     std::optional<checkpoint::StoredModel> stored = stored_model(init);
@@ -117,7 +118,7 @@ Job job_with_corpus(const config::RunConfig& config, const std::string& init) {
             .validation_rules = batch_rules(config, model, RandomKey{}.then("validation mask"), labels)};
 }
 
-// A job whose samples are made up: a step has as many as --batch, each as long as it may be.
+// Returns a job with synthetic samples: --batch of them, each of the maximum length.
 Job made_up_job(const config::RunConfig& config, const std::string& init) {
     const std::optional<checkpoint::StoredModel> stored = stored_model(init);
     Job job;
@@ -144,7 +145,7 @@ PlanState first_plan(const Job& job, int ranks, bool trains) {
     return state;
 }
 
-// The parts that training and evaluation have in common.
+// Does the part of set-up that training and evaluation have in common.
 Setup set_up_model_and_data(const config::RunConfig& config, int ranks, const std::string& init, bool trains) {
     check_batch_size(config);
     const bool is_made_up = is_of_ghosts(config) && config.data.corpus.empty();
@@ -182,8 +183,8 @@ std::size_t samples_of_microbatch(std::size_t batch, const plan::Plan& plan) {
     return (batch + parts - 1) / parts;
 }
 
-// One of training that spans the border of two epochs may hold a sample twice, and more often where the corpus
-// is small; an evaluation visits every sample once.
+// A training micro-batch that crosses the border of two epochs may hold a sample twice, or more often if the
+// corpus is small. An evaluation visits every sample once.
 std::vector<stage::BatchShape> largest_microbatches(const Job& job, std::size_t count) {
     const data::SampleIndex& index = job.samples;
     const plan::LengthPolicy length = job.config.schedule.length;

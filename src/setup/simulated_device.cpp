@@ -33,7 +33,7 @@ plan::Cluster cluster_for(const std::string& path, int ranks) {
     return cluster;
 }
 
-// "8 x A100 and 4 x V100": each name once, in the order of their first ranks.
+// Returns "8 x A100 and 4 x V100": each name once, in the order of first ranks.
 std::string listed(const SimulatedDevices& devices, bool counts) {
     std::vector<SimulatedDevice> named;
     for (const SimulatedDevice& kind : devices.kinds) {

@@ -12,7 +12,7 @@
 namespace trireme::setup {
 namespace {
 
-// Whom an entry makes slow in a step.
+// The rank that an entry slows in a step, and its factor.
 struct Slowed {
     int rank = 0;
     double factor = 1;
@@ -20,8 +20,8 @@ struct Slowed {
     friend bool operator==(const Slowed&, const Slowed&) = default;
 };
 
-// The turn, or the lot, that a step belongs to, from 0. A step is of the epoch of its first sample, as the
-// sampler counts them.
+// Returns the index, from 0, of the period that a step belongs to. A step belongs to the epoch of its first
+// sample, as in the sampler.
 std::size_t period_of(const config::SlowRank& slow, const SlowTurns& turns, std::size_t step) {
     return slow.every ? (step - 1) / *slow.every : (step - 1) * turns.batch / turns.samples;
 }
@@ -33,7 +33,7 @@ Slowed drawn(const config::SlowRank& slow, RandomKey key, int ranks, std::size_t
             .factor = slow.factor + span * unit_interval(words[1])};
 }
 
-// Not of a trace.
+// Returns the rank that entry `entry` slows in a step, if any. Must not be called for traces.
 std::optional<Slowed> slowed_by(const SlowRun& run, std::size_t entry, std::size_t step) {
     const config::SlowRank& slow = run.slow[entry];
     if (step < slow.first_step || (slow.last_step && *slow.last_step < step)) return std::nullopt;
@@ -45,7 +45,7 @@ std::optional<Slowed> slowed_by(const SlowRun& run, std::size_t entry, std::size
             return Slowed{.rank = static_cast<int>(period % static_cast<std::size_t>(run.turns.ranks)),
                           .factor = slow.factor};
         case config::SlowChoice::random:
-            // Entries draw apart, however alike they are.
+            // Equal entries draw different ranks.
             return drawn(slow, RandomKey{run.turns.seed}.then("slow ranks").then(entry), run.turns.ranks,
                          period);
         case config::SlowChoice::trace:
@@ -54,7 +54,7 @@ std::optional<Slowed> slowed_by(const SlowRun& run, std::size_t entry, std::size
     throw BugError("a trace names ranks of its own");
 }
 
-// "rank 1", as messages name it.
+// Returns the name for messages, e.g. "rank 1".
 std::string name_of(const config::SlowRank& slow) {
     switch (slow.choice) {
         case config::SlowChoice::named:

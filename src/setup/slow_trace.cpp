@@ -41,7 +41,7 @@ std::optional<Value> parsed(const std::string& text) {
     return value;
 }
 
-// What a line says.
+// The contents of a line.
 struct Entry {
     std::size_t step = 1;
     int rank = 0;
@@ -153,7 +153,7 @@ private:
     const std::string& file_;
     int ranks_;
     std::size_t number_ = 0;
-    std::size_t columns_ = 0;  // 0: the header is still to come
+    std::size_t columns_ = 0;  // 0 before the header
     std::size_t last_step_ = 0;
     SlowTrace trace_;
 };

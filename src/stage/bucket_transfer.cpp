@@ -10,12 +10,12 @@ namespace {
 constexpr int kinds_of_cargo = 3;
 constexpr std::size_t cache_line = 64;
 
-// Every tensor begins on a cache line.
+// Rounds up, because every tensor begins on a cache line.
 std::size_t padded_bytes(std::size_t elements, device::DType dtype) {
     return (elements * bytes_of(dtype) + cache_line - 1) / cache_line * cache_line;
 }
 
-// Where the elements of a portion are one run of memory, that run; absent elsewhere.
+// Returns the elements of a portion as one contiguous run of memory; absent if they are not contiguous.
 device::Tensor run_of(const Portion& portion, const model::ParameterTensors& tensors) {
     device::Tensor run;
     for (const optim::ParameterShard& shard : portion.shards) {
@@ -42,8 +42,7 @@ device::Tensor gradients_of_others(const HeldBucket& bucket, const model::Parame
     return memory.tensor(dtype, bucket.portions.size() - 1, bucket.own().elements);
 }
 
-// Calls use(run, offset) for each run of memory that the portion lies in; `offset` counts its elements before
-// it.
+// Calls use(run, offset) per contiguous run of the portion. `offset` counts the portion's elements before it.
 template <class Use>
 void for_each_run(const Portion& portion, const model::ParameterTensors& tensors, Use&& use) {
     std::size_t offset = 0;
@@ -98,7 +97,7 @@ BucketTransfer BucketTransfer::of_portions(const HeldBucket& bucket, Cargo cargo
     return transfer;
 }
 
-// The group knows which bucket a message is of, and not only that one has come.
+// A message label that identifies the bucket and the kind of data.
 comm::Label BucketTransfer::label() const {
     return static_cast<comm::Label>(bucket_->number) * kinds_of_cargo + static_cast<comm::Label>(cargo_);
 }
@@ -108,7 +107,7 @@ void BucketTransfer::copy(device::ConstTensor from, device::Tensor to) const {
     copy_rows(from, to);
 }
 
-// From the next one on: not all ranks turn to the same one first.
+// Returns the other holders, starting with the next one, so that not all ranks send to the same one first.
 std::vector<std::size_t> BucketTransfer::others() const {
     std::vector<std::size_t> others;
     const std::size_t count = bucket_->portions.size();
@@ -169,7 +168,7 @@ TransferSizes::TransferSizes(const HeldBucket& bucket, const model::ParameterTen
     }
 }
 
-// Like run_of(), shard by shard.
+// Detects contiguous portions like run_of(), shard by shard.
 void TransferSizes::add(std::size_t owner, const optim::ParameterShard& shard) {
     Gathered& portion = portions_[owner];
     const device::Tensor view = shard_of(tensors_, shard);
@@ -185,8 +184,8 @@ std::size_t TransferSizes::copied_bytes(const Gathered& portion) const {
     return portion.is_run ? 0 : padded_bytes(portion.elements, tensors_[0].dtype);
 }
 
-// A sum receives the other ranks' parts of the own portion and copies the own parts of theirs. An all-gather
-// copies all portions.
+// Returns the larger need of two transfers. A reduce-scatter receives the other ranks' gradients of the own
+// portion and copies the own gradients of their portions. An all-gather copies all portions.
 std::size_t TransferSizes::bytes(std::size_t holder) const {
     const Gathered& own = portions_[holder];
     const std::size_t received = padded_bytes((portions_.size() - 1) * own.elements, tensors_[0].dtype);

@@ -1,4 +1,4 @@
-// The messages of one bucket on their way.
+// The messages of one bucket: a transfer that may be in flight, and its memory needs.
 #pragma once
 
 #include <vector>
@@ -7,30 +7,31 @@
 
 namespace trireme::stage {
 
-// What a transfer brings, and so what its messages are called.
+// The kind of data of a transfer, which is part of its message label.
 enum class Cargo : std::uint8_t { gradients, sums, values };
 
-// The elements of a portion, as they travel.
+// The elements of a portion as one message.
 struct Parcel {
     const Portion* portion = nullptr;
     device::Tensor run;    // (elements)
-    bool is_copy = false;  // or else the parameters' own memory, where they are one run of it
+    bool is_copy = false;  // otherwise `run` is the parameters' own memory
 };
 
-// Where tensors are, and the queue that they are made in, where that is a GPU whose processor has one.
+// Memory space of the tensors, and the GPU queue that computes them; null if there is none.
 struct TensorHome {
     device::MemorySpace place = device::MemorySpace::host;
     const device::GpuQueue* queue = nullptr;
 };
 
-// Copies are in `memory`, which is the transfer's alone. Nothing of the bucket may change on the way.
+// A transfer of one bucket. Copies are in `memory`, which no other transfer may use. The tensors of the bucket
+// must not change before unload().
 class BucketTransfer {
 public:
-    // Point-to-point with all other holders: each gets this rank's gradients of its portion, and this rank
-    // theirs of its own.
+    // Point-to-point with all other holders. Starts a reduce-scatter: sends each holder this rank's gradients
+    // of that holder's portion, and receives their gradients of the own portion.
     static BucketTransfer of_gradients(const HeldBucket& bucket, const model::ParameterTensors& gradients,
                                        device::Arena& memory, const TensorHome& home);
-    // Point-to-point with all other holders: each gets this rank's portion, and this rank theirs.
+    // Point-to-point with all other holders. Starts an all-gather: sends the own portion and receives theirs.
     static BucketTransfer of_portions(const HeldBucket& bucket, Cargo cargo,
                                       const model::ParameterTensors& tensors, device::Arena& memory,
                                       const TensorHome& home);
@@ -38,7 +39,8 @@ public:
     bool is_done();
     void wait();
 
-    // Once done: adds the gradients of the own portion in rank order, or puts copies where they belong.
+    // Called after completion: sums the gradients of the own portion in rank order, or copies received portions
+    // to the tensors.
     void unload();
 
 private:
@@ -56,30 +58,30 @@ private:
     Cargo cargo_;
     const model::ParameterTensors* tensors_;
     TensorHome home_;
-    std::vector<comm::Communicator::Ticket> tickets_;  // of messages that are not done
+    std::vector<comm::Communicator::Ticket> tickets_;  // pending requests
     std::vector<Parcel> arriving_;                     // portions of other holders
-    device::Tensor gradients_;  // (other holders, elements of the own portion); absent where the portion is
+    device::Tensor gradients_;  // (other holders, elements of the own portion); absent if that is empty
 };
 
-// Transfers that an exchange has in flight at once, at most.
+// Maximum number of transfers that an exchange has in flight.
 inline constexpr std::size_t most_in_flight = 4;
 
-// Memory that any transfer of a bucket needs at most, for each of its holders: their tensors lie in memory like
-// `tensors`. Its shards are added piece by piece.
+// Computes, per holder, the maximum memory of a transfer of a bucket. The holders' tensors have the memory
+// layout of `tensors`. Shards are added piece by piece.
 class TransferSizes {
 public:
     TransferSizes(std::size_t holders, const model::ParameterTensors& tensors);
     TransferSizes(const HeldBucket& bucket, const model::ParameterTensors& tensors);
 
     void add(std::size_t owner, const optim::ParameterShard& shard);
-    std::size_t bytes(std::size_t holder) const;  // once all have been added
+    std::size_t bytes(std::size_t holder) const;  // called after all add()
 
 private:
-    // The known part of a portion.
+    // The shards of a portion that have been added so far.
     struct Gathered {
         std::size_t elements = 0;
-        void* end = nullptr;  // of its last shard, where it is one run of memory
-        bool is_run = true;
+        void* end = nullptr;  // end of its last shard; null if that is not contiguous
+        bool is_run = true;   // the portion is one run of memory
     };
 
     std::size_t copied_bytes(const Gathered& portion) const;

@@ -1,3 +1,4 @@
+// Predicts the memory of gradient exchanges.
 #include <algorithm>
 
 #include "stage/bucket_transfer.hpp"
@@ -41,7 +42,7 @@ private:
         }
     }
 
-    // Per holder, its place among the ranks; -1 for others. Both ascend.
+    // Returns the position of each holder among ranks_, or -1. Both lists are ascending.
     std::vector<std::ptrdiff_t> places_of(const std::vector<int>& holders) const {
         std::vector<std::ptrdiff_t> places(holders.size(), -1);
         auto next = ranks_.begin();
@@ -56,7 +57,7 @@ private:
     const LocalParameters& held_;
     std::vector<ExchangeSize> sizes_;
     std::vector<std::size_t> slot_bytes_;
-    std::size_t shared_ = 0;  // buckets with other holders
+    std::size_t shared_ = 0;  // number of buckets with several holders
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace trireme::stage {
 namespace {
 
-// Rows that another stage gives or gets; they have no values.
+// Returns the rows that a neighbouring stage sends or receives, without values.
 device::Tensor neighbour_of(const GhostPass& ghost) {
     return ghost.flight.kept.tensor(ghost.pass.dtype, own_rows(ghost.pass).count, ghost.stage.width());
 }
@@ -27,7 +27,7 @@ PassKey GhostPasses::key_of(const GhostPass& ghost) const {
     return key;
 }
 
-// Null if a pass of this kind has not been walked.
+// Returns null if no pass of this kind has been walked.
 const PassTime* GhostPasses::find(const PassKey& key) const {
     if (rehearses_) return nullptr;
     const auto found = own_.find(key);
@@ -37,7 +37,7 @@ const PassTime* GhostPasses::find(const PassKey& key) const {
     return rehearsed == shared_->end() ? nullptr : &rehearsed->second;
 }
 
-// Waits for tensor ranks are no work of the device.
+// Waits for tensor ranks do not count as device work.
 void GhostPasses::charge(const GhostPass& ghost, const PassTime& time) {
     const double kernels = time.products.seconds + time.other_kernels;
     device::spend_seconds(kernels);
@@ -48,7 +48,7 @@ void GhostPasses::charge(const GhostPass& ghost, const PassTime& time) {
     ghost.events.after_layer();
 }
 
-// Every layer takes the same part of the time.
+// Charges every layer the same fraction of the time.
 void GhostPasses::charge_layers(const GhostPass& ghost, const PassTime& time) {
     const auto& layers = ghost.stage.layer_parameters();
     const PassTime of_layer = time / static_cast<double>(layers.size());
@@ -72,7 +72,7 @@ void GhostPasses::walk(const PassKey& key, const model::Pass& pass, Walk&& walk)
     (rehearses_ ? *shared_ : own_).insert({key, time});
 }
 
-// Walks the passes before this one, if they were charged as a whole: takes no time and sends no messages.
+// Walks the earlier passes of the micro-batch if they were charged as a whole. Neither takes time nor sends.
 void GhostPasses::prepare(const GhostPass& ghost) {
     const auto& [instruction, stage, pass, flight, events, is_last] = ghost;
     const bool for_weights = instruction.op == schedule::Op::backward_weight;

@@ -10,7 +10,7 @@
 namespace trireme::stage {
 namespace {
 
-// Memory for one bucket in flight.
+// Memory of one in-flight bucket.
 struct Slot {
     explicit Slot(std::size_t bytes, device::MemorySpace place) : memory("bucket", bytes, place) {}
 
@@ -24,7 +24,7 @@ struct Slot {
 
     device::Arena memory;
     std::optional<BucketTransfer> transfer = {};
-    std::size_t bucket = 0;  // that it is of
+    std::size_t bucket = 0;  // number of the transferred bucket
 };
 
 std::vector<optim::ParameterShard> own_shards_of(const std::vector<HeldBucket>& buckets) {
@@ -40,7 +40,7 @@ std::vector<HeldBucket> shared_ones(std::vector<HeldBucket> buckets) {
     return buckets;
 }
 
-// Which of a rank's buckets are of a parameter.
+// Returns the numbers of the rank's buckets per parameter.
 std::vector<std::vector<std::size_t>> buckets_by_parameter(const std::vector<HeldBucket>& buckets,
                                                            std::size_t parameters) {
     std::vector<std::vector<std::size_t>> numbers(parameters);
@@ -69,8 +69,8 @@ struct GradientExchange::State {
     const model::ParameterTensors& gradients_;
     TensorHome home_;
     std::vector<optim::ParameterShard> own_shards_;
-    std::vector<HeldBucket> buckets_;                   // with other holders
-    std::vector<std::vector<std::size_t>> buckets_of_;  // by parameter
+    std::vector<HeldBucket> buckets_;                   // with several holders
+    std::vector<std::vector<std::size_t>> buckets_of_;  // per parameter
     std::size_t slot_bytes_ = 0;
     std::vector<Slot> slots_;
     bool may_start_ = true;
@@ -86,11 +86,11 @@ private:
     void require_complete() const;
     void require_nothing_in_flight(const char* call) const;
 
-    std::vector<bool> is_complete_;        // by parameter
-    std::vector<std::size_t> incomplete_;  // by bucket: parameters
-    std::vector<Progress> progress_;       // by bucket
-    std::size_t ready_ = 0;                // buckets that are complete and wait
-    std::size_t first_unfinished_ = 0;     // bucket
+    std::vector<bool> is_complete_;        // per parameter
+    std::vector<std::size_t> incomplete_;  // per bucket: number of incomplete parameters
+    std::vector<Progress> progress_;       // per bucket
+    std::size_t ready_ = 0;                // number of complete buckets that have not started
+    std::size_t first_unfinished_ = 0;     // the first bucket that is not done
 };
 
 GradientExchange::State::State(const GradientPlan& plan, int rank,
@@ -145,7 +145,7 @@ void GradientExchange::State::finish() {
     require_complete();
     advance();
     while (first_unfinished_ < buckets_.size()) {
-        slot_of(first_unfinished_).transfer->wait();  // which all its holders have room for: see has_room_for()
+        slot_of(first_unfinished_).transfer->wait();  // all its holders have a slot for it: see has_room_for()
         advance();
     }
 }
@@ -177,9 +177,9 @@ void GradientExchange::State::start_what_is_ready() {
     }
 }
 
-// The last free slot is for the first bucket that is not finished: otherwise three ranks could each fill all
-// their slots with buckets that they share with the next one, and none would ever have room for its part of
-// those that wait for it. So the first unfinished bucket of all ranks can start on each of its holders.
+// The last free slot is reserved for the first unfinished bucket. Otherwise deadlock is possible: three ranks
+// could each fill all their slots with buckets that they share with the next rank, and none would have a slot
+// for the buckets of the rank before. So the globally first unfinished bucket can start on each of its holders.
 bool GradientExchange::State::has_room_for(std::size_t bucket) const {
     const auto free = static_cast<std::size_t>(std::ranges::count_if(slots_, &Slot::is_free));
     const bool is_first_safe = bucket == first_unfinished_ || progress_[first_unfinished_] != Progress::waiting;
@@ -193,8 +193,8 @@ Slot& GradientExchange::State::slot_of(std::size_t bucket) {
                                  [&](const Slot& slot) { return !slot.is_free() && slot.bucket == bucket; });
 }
 
-// Keeps some buckets in flight, in the order of the plan, and waits for the earliest: the first unfinished one
-// of all ranks is in flight on each of its holders, or about to be.
+// Keeps up to slots_.size() buckets in flight, in the order of the plan, and waits for the earliest. This
+// cannot deadlock: the globally first unfinished bucket is in flight on each of its holders, or starts next.
 void GradientExchange::State::share(Cargo cargo, const model::ParameterTensors& tensors) {
     require_nothing_in_flight("share");
     const std::size_t count = slots_.size();

@@ -10,8 +10,8 @@ std::string to_string(const layout::Box& box) {
                box.columns.end());
 }
 
-// Whether `box`, of a global tensor, lies in memory as it does in the tensor, all of it shifted like a first
-// placement that has its first element: neighbouring placements may go on with each other.
+// Returns true if all elements of `box` (in the global tensor) have the same offset from tensor to local memory
+// as the placement `first`, which contains the first element. Adjacent placements may cover the box together.
 bool is_shifted_like(const layout::Placement& first, const layout::Box& box,
                      const std::vector<layout::Placement>& placements) {
     std::size_t covered = 0;
@@ -28,7 +28,7 @@ std::size_t place_among(const std::vector<int>& ranks, int rank) {
     return static_cast<std::size_t>(std::ranges::lower_bound(ranks, rank) - ranks.begin());
 }
 
-// The place of a part of a piece whose first element is in the placement `first`.
+// Returns the local shard of `part`, a part of a piece whose first element is in the placement `first`.
 optim::ParameterShard local(std::size_t parameter, const layout::Placement& first, const layout::Box& part) {
     return {.parameter = parameter,
             .box = {{part.rows.begin - first.box.rows.begin + first.row, part.rows.count},
@@ -97,7 +97,7 @@ std::size_t HeldShards::parameter_of(std::size_t piece) const {
     return number->second;
 }
 
-// The placement that has the first element of a piece.
+// Returns the placement that contains the first element of a piece.
 const layout::Placement& HeldShards::placement_of(std::size_t parameter, const layout::Box& piece) const {
     const model::ParameterSpec& spec = specs_[parameter];
     const layout::Box corner{{piece.rows.begin, 1}, {piece.columns.begin, 1}};

@@ -1,4 +1,4 @@
-// A bucket as one of its holders sees it.
+// Buckets from the view of one holder: their shards in its own memory.
 #pragma once
 
 #include <functional>
@@ -12,44 +12,44 @@
 
 namespace trireme::stage {
 
-// What one holder adds up, as this rank has it in its own memory. Row after row, shard after shard: the order
-// in which these elements travel.
+// The elements of a bucket that one holder sums, in this rank's memory. In messages they are ordered shard
+// after shard, row after row.
 struct Portion {
     std::vector<optim::ParameterShard> shards;
     std::size_t elements = 0;
 };
 
 struct HeldBucket {
-    std::size_t number = 0;               // in the plan
-    comm::Communicator* group = nullptr;  // of the holders; absent where this rank is the only one
-    std::vector<Portion> portions;        // of each holder, in the order of the group
-    std::size_t self = 0;                 // this rank's place among them
-    std::vector<std::size_t> parameters;  // of this rank, that the bucket holds something of; ascending
+    std::size_t number = 0;               // index in the plan
+    comm::Communicator* group = nullptr;  // group of the holders; null if this rank is the only one
+    std::vector<Portion> portions;        // per holder, in the order of the group
+    std::size_t self = 0;                 // this rank's index in `portions`
+    std::vector<std::size_t> parameters;  // this rank's parameters with elements in the bucket, ascending
 
     const Portion& own() const { return portions[self]; }
 };
 
-// The buckets that `rank` holds, in the order of the plan. Throws BugError where plan, specs and groups do not
-// fit together.
+// Returns the buckets that `rank` holds, in the order of the plan. Throws BugError if plan, specs and groups
+// are inconsistent.
 std::vector<HeldBucket> held_buckets(const GradientPlan& plan, int rank,
                                      const std::vector<model::ParameterSpec>& specs, const DataGroups& groups);
 
 // The shards of the buckets that a rank holds, as they lie in its memory.
 class HeldShards {
 public:
-    // All are kept by reference.
+    // Keeps references to `plan` and `specs`.
     HeldShards(const GradientPlan& plan, int rank, const std::vector<model::ParameterSpec>& specs);
 
-    // Numbers of its buckets, in the order of the plan.
+    // Returns the numbers of the rank's buckets, in the order of the plan.
     std::vector<std::size_t> buckets() const;
 
-    // A shard, and the place among the bucket's holders of the rank that owns it.
+    // `owner` is the position of the shard's owner among the holders of the bucket.
     using Use = std::function<void(std::size_t owner, const optim::ParameterShard& shard)>;
 
     // Calls `use` for each shard of a bucket, piece by piece. Throws BugError like held_buckets().
     void for_each(std::size_t bucket, const Use& use) const;
 
-    // The number of the parameter that a piece is a part of.
+    // Returns the number of the parameter that a piece belongs to. Throws BugError if the rank lacks it.
     std::size_t parameter_of(std::size_t piece) const;
 
 private:

@@ -10,18 +10,18 @@ namespace trireme::stage {
 
 struct LocalStages::Passage {
     std::unique_ptr<Flight> flight = nullptr;
-    device::Tensor output = {};       // (own rows, width), in the flight
-    device::Tensor input = {};        // likewise, in a row buffer: it came by message
-    device::Tensor grad_output = {};  // likewise
-    device::Tensor grad_input = {};   // in a row buffer, on its way to the stage before
-    bool is_through = false;          // forward and back
+    device::Tensor output = {};       // (own rows, width), in the flight's memory
+    device::Tensor input = {};        // (own rows, width), in a row buffer; only if it is received
+    device::Tensor grad_output = {};  // (own rows, width), in a row buffer; only if it is received
+    device::Tensor grad_input = {};   // (own rows, width), in a row buffer, for the stage before
+    bool is_through = false;          // forward and backward passes are done
 };
 
 struct LocalStages::StepState {
     StepWork work;
-    std::map<int, model::LossState> outcomes = {};            // per micro-batch of the step that has ended here
-    std::map<int, schedule::Instruction> last_backward = {};  // per stage: what leaves its gradients complete
-    std::vector<std::size_t> uses_left = {};  // per parameter: layers whose gradients are still to come
+    std::map<int, model::LossState> outcomes = {};            // per finished micro-batch of the step
+    std::map<int, schedule::Instruction> last_backward = {};  // per stage: completes its gradients
+    std::vector<std::size_t> uses_left = {};  // per parameter: layers whose gradients are missing
 };
 
 namespace {
@@ -205,7 +205,7 @@ void LocalStages::run(const schedule::Instruction& instruction) {
     stream_->slowness.settle();
 }
 
-// From the stage before: made here, or come by message.
+// Returns the output of the stage before, which was computed here or received.
 device::ConstTensor LocalStages::input_of(const schedule::Instruction& instruction) {
     const auto [op, number, microbatch, age] = instruction;
     if (stage(number).is_first()) return {};
@@ -225,7 +225,7 @@ void LocalStages::forward(const schedule::Instruction& instruction) {
     if (!round_->shape.is_training) finish_forward(instruction, passage);
 }
 
-// Nothing will come back this way: what was read is released, and so is what nobody will read.
+// There will be no backward pass: releases what has been read and what no stage will read.
 void LocalStages::finish_forward(const schedule::Instruction& instruction, Passage& passage) {
     const auto [op, number, microbatch, age] = instruction;
     give_back(passage.input);
@@ -251,13 +251,13 @@ device::Tensor LocalStages::grad_input_of(const schedule::Instruction& instructi
     return place;
 }
 
-// The newest weights, or older ones of which a copy has been kept; never older than the round's first.
+// Returns the newest weights (copy 0) or an older copy; never older than the first weights of the round.
 std::size_t LocalStages::weights_of(const schedule::Instruction& instruction) const {
     const int version = std::max(0, updates_ - instruction.age);
     return version == updates_ ? 0 : parameters_.old_copy(version);
 }
 
-// Steps' gradients have copies in turn; a step's is free again when it has been updated.
+// Steps use the gradient copies in turn; a copy is free again after the update of its step.
 void LocalStages::open_gradients(int step) {
     for (; gradients_opened_ <= step; ++gradients_opened_) {
         const std::size_t copy = gradients_of(gradients_opened_);
@@ -274,7 +274,7 @@ Flight& LocalStages::flight_for_backward(const schedule::Instruction& instructio
     return flight;
 }
 
-// A whole backward pass, or one of its halves.
+// Runs a whole backward pass or one of its halves.
 void LocalStages::backward(const schedule::Instruction& instruction) {
     const auto [op, number, microbatch, age] = instruction;
     const Stage& own = stage(number);
@@ -299,7 +299,7 @@ void LocalStages::backward(const schedule::Instruction& instruction) {
     if (op != schedule::Op::backward_input) release_inputs(instruction);
 }
 
-// A pass that was charged as a whole leaves no states.
+// A pass that was charged as a whole has no states.
 void LocalStages::note_outcome(int microbatch, const Stage& last, const Flight& flight) {
     model::LossState& outcome =
         steps_.at(round_->shape.step_of(microbatch)).outcomes[microbatch % round_->shape.microbatches];
@@ -321,7 +321,7 @@ void LocalStages::release_inputs(const schedule::Instruction& instruction) {
     forget_if_over({number, microbatch});
 }
 
-// What came by message, if anything did: a rank without own rows has been given a place, too.
+// Releases a row buffer, if one was taken. A rank without own rows has taken one, too.
 void LocalStages::give_back(device::Tensor& place) {
     if (place.data != nullptr) rows_.give_back(place);
     place = {};
@@ -329,13 +329,13 @@ void LocalStages::give_back(device::Tensor& place) {
 
 void LocalStages::release_flight(Passage& passage) { flights_.give_back(std::move(passage.flight)); }
 
-// Whose gradient has been read, too.
+// Forgets a micro-batch whose passes are done and whose gradient has been sent or read.
 void LocalStages::forget_if_over(const Key& key) {
     const auto passage = passages_.find(key);
     if (passage->second.is_through && passage->second.grad_input.data == nullptr) passages_.erase(passage);
 }
 
-// The last backward pass of a stage does; the others only let messages go on.
+// The last backward pass of a stage in a step completes its gradients; others only progress messages.
 bool LocalStages::leaves_gradients(const schedule::Instruction& backward) const {
     const schedule::Instruction& last = steps_.at(step_of(backward)).last_backward.at(backward.stage);
     return last.op == backward.op && last.microbatch == backward.microbatch;
@@ -360,15 +360,15 @@ void LocalStages::leave(int step, const std::vector<std::size_t>& parameters) {
     if (exchanges_ != nullptr) (*exchanges_)[gradients_of(step)].complete(complete);
 }
 
-// A stage that no micro-batch has passed is complete as it is.
+// The gradients of a stage without micro-batches are complete without a backward pass.
 void LocalStages::reduce(int number) {
     const int step = reduces_made_[number]++;
-    if (step >= steps_added_) return;  // of a step that will not be
+    if (step >= steps_added_) return;  // the round has no such step
     open_gradients(step);
     if (!steps_.at(step).last_backward.contains(number)) leave(step, stage(number).parameter_uses());
 }
 
-// A step's STEPs stand together at its end: the first updates all.
+// The STEPs of a step are adjacent in the program, at its end: the first one updates all stages.
 void LocalStages::step(int number) {
     const int step = steps_made_[number]++;
     if (step < updates_) return;
@@ -382,7 +382,7 @@ void LocalStages::step(int number) {
         (*exchanges_)[gradients_of(updates_)].may_start();
 }
 
-// A step's VALIDATEs stand together, as its STEPs do.
+// The VALIDATEs of a step are adjacent too: the first one validates all stages.
 bool LocalStages::stands(const schedule::Instruction&) {
     if (validated_ == updates_) return true;
     const bool stands = round_->events == nullptr || round_->events->validate(validated_);

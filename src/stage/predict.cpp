@@ -31,7 +31,8 @@ model::TokenBatch ghost_batch(const model::ModelConfig& config, const BatchShape
 
 namespace {
 
-// Where nobody helps the least that each leaves out, if it does.
+// Returns the longest possible lists of kept channels: all but one tile if the projection may skip channels and
+// no rank helps with it, otherwise all.
 model::Resizing::Lists longest_lists(const std::vector<model::ProjectionShape>& projections,
                                      const model::HelpedProducts& helped, const PassKind& kind) {
     model::Resizing::Lists lists;
@@ -46,7 +47,7 @@ model::Resizing::Lists longest_lists(const std::vector<model::ProjectionShape>& 
     return lists;
 }
 
-// One micro-batch's way through a stage whose neighbours are counted addresses too.
+// Passes of a micro-batch through a ghost stage whose neighbours are ghosts, too.
 class GhostWalk {
 public:
     GhostWalk(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
@@ -106,7 +107,7 @@ private:
                 .group = is_shared_ ? &group_ : nullptr};
     }
 
-    // What another stage gives or gets; nothing at the model's ends.
+    // Returns the rows that a neighbouring stage sends or receives; absent at the ends of the model.
     device::Tensor neighbour(bool is_end) {
         if (is_end) return {};
         return inputs_.tensor(kind_.dtype, own_rows(pass_of(true)).count, stage_.width());
@@ -123,7 +124,7 @@ private:
     std::unique_ptr<comm::Communicator> ranks_;
     model::TensorGroup group_;
     bool is_shared_;
-    std::optional<model::Resizing> resizing_;  // none: the plan rebalances nothing
+    std::optional<model::Resizing> resizing_;  // empty if the plan rebalances nothing
     std::optional<model::HelpedProducts> helped_;
 };
 

@@ -28,7 +28,7 @@ double mean(const std::vector<double>& numbers) {
     return std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size());
 }
 
-// Of whole tiles as many are left out as the limit has room for.
+// Returns the number of channels that remain if the largest number of whole tiles within the limit is skipped.
 std::size_t least_kept(std::size_t channels, double limit) {
     const auto tiles = static_cast<std::size_t>(limit * static_cast<double>(channels) / model::channel_tile);
     return channels - tiles * model::channel_tile;
@@ -54,7 +54,7 @@ Resizer::Resizer(device::Stream& stream, const ResizerConfig& config,
     copy_weights(stream);
 }
 
-// Calls use(weight, last): what a matrix is, and was when the period began.
+// Calls use(weight, last) per matrix: its current value, and its value at the start of the period.
 template <class Use>
 void Resizer::for_each_weight(std::size_t projection, Use&& use) const {
     std::size_t next = 0;
@@ -153,7 +153,7 @@ model::ResizingState Resizer::state() const {
 void Resizer::restore(const model::ResizingState& state) {
     period_ = state.period;
     products_.set_last_rows(state.last_rows);
-    std::size_t first = 0;  // of the projection's channels
+    std::size_t first = 0;  // index of the projection's first channel
     for (Channels& channels : channels_) {
         const std::size_t count = channels.variation.size();
         channels.kept.clear();

@@ -24,7 +24,7 @@ std::size_t bytes_to_send(const model::TokenBatch& batch) {
     return bytes;
 }
 
-// All in one go.
+// Packs all tensors into one transfer.
 SentBatch send(const model::TokenBatch& batch, device::ByteSender& sender) {
     model::TokenBatch sent = batch;
     std::vector<std::byte> bytes;

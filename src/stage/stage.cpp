@@ -13,7 +13,7 @@ std::vector<model::Layer> layers_of(const model::ModelConfig& config, const Stag
     return build_layers(config, spec.part, spec.layers);
 }
 
-// The halves of a block go together; every other layer stands alone.
+// Groups the layers: the halves of a block form one range, every other layer its own.
 std::vector<layout::Range> blocks_of(const std::vector<model::Layer>& layers) {
     std::vector<layout::Range> blocks;
     for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -32,7 +32,7 @@ bool is_of_head(const model::Layer& layer) {
     return std::visit([]<class L>(const L&) { return model::is_head<L>; }, layer);
 }
 
-// Calls use(layer, state) with the types that belong together.
+// Calls use(layer, state) with the layer's type and its State.
 template <class Use>
 void visit_layer(const model::Layer& layer, model::LayerState& state, Use&& use) {
     std::visit([&]<class L>(const L& l) { use(l, std::get<typename L::State>(state)); }, layer);
@@ -170,8 +170,8 @@ device::Tensor Stage::run_layers(const model::Pass& pass, layout::Range layers, 
     return output;
 }
 
-// What a block made is forgotten but for its output; of a block that is only evaluated even that, once the next
-// one has read it.
+// Runs block after block and keeps only the outputs of blocks. An evaluation pass releases even these once the
+// next block has read them.
 device::Tensor Stage::run_blocks(const model::Pass& pass, device::ConstTensor input, Flight& flight,
                                  device::Arena& again, const PassEvents& events) const {
     device::Tensor output;
@@ -190,7 +190,7 @@ device::Tensor Stage::run_blocks(const model::Pass& pass, device::ConstTensor in
 void Stage::backward_layer(const model::Pass& pass, std::size_t l, device::ConstTensor grad_output,
                            device::Tensor grad_input, Flight& flight) const {
     name_layer(pass, l);
-    const device::ArenaScope scope(pass.scratch);  // what the halves of one layer leave for each other
+    const device::ArenaScope scope(pass.scratch);  // the halves of a layer share temporaries
     visit_layer(layers_[l], flight.states[l], [&]<class L>(const L& layer, typename L::State& state) {
         const device::ConstTensor input = flight.inputs[l];
         if constexpr (std::is_same_v<L, model::Head>) {

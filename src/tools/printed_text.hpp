@@ -1,4 +1,4 @@
-// Text that tools print: facts in columns, numbers, and text of unknown origin.
+// Text that tools print: facts in columns, numbers, and untrusted text.
 #pragma once
 
 #include <cstddef>
@@ -9,18 +9,18 @@
 
 namespace trireme::tools {
 
-// "  NAME        VALUE": the name in a column of its own; both as a terminal can show them.
+// Prints "  NAME        VALUE" with the values aligned. Name and value pass through line_for_terminal().
 void print_fact(std::ostream& out, const std::string& name, const std::string& value);
 
-// Numbers as people read them: 314,067 and 1.9 MB.
+// Format numbers for people: 1.9 MB and 1.9.
 std::string in_megabytes(double bytes);
 std::string one_decimal(double value);
 
-// The first `limit` bytes, whole UTF-8 characters only, with " ..." where there are more; signs that would
-// disturb a terminal become dots.
+// Returns the first `limit` bytes, cut to whole UTF-8 characters, followed by " ..." if there are more. Control
+// characters other than newline and tab become dots.
 std::string for_terminal(std::string text, std::size_t limit);
 
-// The same on one line, for names and values.
+// Returns for_terminal(text, limit) on one line: newlines and tabs become dots, too.
 std::string line_for_terminal(std::string text, std::size_t limit = 200);
 
 }  // namespace trireme::tools

@@ -1,4 +1,4 @@
-// An estimate of how long a change of plan takes, from those that were made.
+// Estimates how long a change of plan takes from the changes that a run has made.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace trireme::adapt {
 
-// Fits seconds to bytes moved by least squares: a change takes a constant and a time for each byte.
+// Fits seconds to moved bytes by least squares: a change takes a constant time plus a time per byte.
 class ChangeEstimate {
 public:
     void add(std::size_t moved_bytes, double seconds) {
@@ -20,14 +20,14 @@ public:
         product_ += before * (seconds - mean_seconds_);
     }
 
-    // Empty if there was no change yet.
+    // Returns the predicted seconds; empty before the first change.
     std::optional<double> seconds(std::size_t moved_bytes) const {
         if (count_ == 0) return std::nullopt;
         return std::max(0.0, mean_seconds_ + slope() * (static_cast<double>(moved_bytes) - mean_bytes_));
     }
 
 private:
-    // More bytes never take less time: a measurement that says so was disturbed.
+    // The slope is never negative: more bytes do not take less time, so such a measurement was disturbed.
     double slope() const { return square_bytes_ > 0 ? std::max(0.0, product_ / square_bytes_) : 0; }
 
     double count_ = 0;

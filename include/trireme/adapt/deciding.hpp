@@ -1,5 +1,5 @@
-// How a run comes to another plan: what is recorded, or what the policies that were asked for make of what is
-// observed. The same on every rank.
+// Chooses the changes of plan of a run: recorded decisions are replayed, otherwise the requested policy decides
+// from the observed steps. All ranks make equal choices.
 #pragma once
 
 #include <optional>
@@ -18,65 +18,67 @@
 
 namespace trireme::adapt {
 
-// A change of plan that can be made.
+// A change of plan that fits the model, the ranks and the memory.
 struct Choice {
     plan::Decision decision;
     PlanTransition transition;
-    bool is_recorded = false;  // and was known before the first step
+    bool is_recorded = false;  // the decision comes from --decisions and was known before the first step
 };
 
-// The first step behind `first` where a policy looks at what was observed; `steps` if none does.
+// Returns the first step after `first` at which the policy looks at the observations; `steps` if there is none.
 std::size_t next_look(const config::PolicyConfig& policy, std::size_t first, std::size_t steps);
 
-// Collective over `control`. Throws ConfigError if ranks chose different plans after `step` steps: plans also
-// depend on files, which may differ between nodes.
+// Collective over `control`. Throws ConfigError if ranks chose different plans after `step` steps. Plans also
+// depend on files, which may differ between nodes. A null `choice` keeps the plan.
 void refuse_unlike_plans(comm::Communicator& control, const Choice* choice, std::size_t step);
 
 class Deciding {
 public:
-    // `job`, `current` and `nodes`, which has the node of each rank, outlive it. `recorded` holds the decisions
-    // of --decisions.
+    // `job`, `current` and `nodes` (the node of each rank) must outlive the object. `recorded` holds the
+    // decisions of --decisions.
     Deciding(const setup::Job& job, const setup::PlanState& current, setup::PlanOrigin origin,
              const std::vector<int>& nodes, std::vector<plan::Decision> recorded);
 
-    // Before links are known messages are taken to cost nothing.
+    // Sets the measured links. Until then messages are assumed to cost nothing.
     void know_links(const layout::RankLinks& links);
 
-    // Notes what a step has shown, and in `outcome` how slow ranks are. Gives what is new of them.
+    // Adds a step to the observation and writes the slowness of the ranks to `outcome`. Returns the changes of
+    // slowness.
     std::vector<policy::SlownessChange> observe(records::StepOutcome& outcome) {
         return observer_.add(outcome);
     }
 
-    // Behind `step` steps.
+    // Returns the observation after `step` steps.
     plan::Observation observed(std::size_t step) const { return observer_.observed(step); }
 
-    // Behind `step` steps. None: the plan stays.
+    // Returns the change of plan after `step` steps; empty if the plan stays. Throws ConfigError if a recorded
+    // decision is impossible.
     std::optional<Choice> choose(std::size_t step);
-    // True if a policy looks at what was observed after `step` steps. Other channels may be skipped from then
-    // on.
+    // True if a policy looks at the observations after `step` steps. Ranks may then choose other channels to
+    // prune.
     bool is_look(std::size_t step) const;
     // True if the plan may change after `step` steps: a policy looks, or --decisions has a line for them.
     bool may_change_plan(std::size_t step) const;
-    // It was made, and from here on steps are by the next plan. Completes the decision.
+    // Called after a change of plan. Completes the decision with what the change has shown.
     void note(plan::Decision& decision, const records::PlanChange& change);
 
-    // The first step behind `first` where the plan may change; the end of the run if there is none.
+    // Returns the first step after `first` at which the plan may change; the number of steps if there is none.
     std::size_t next_chance(std::size_t first) const;
 
-    // Notes why a change that a policy wanted is not made. A reason that repeats is said once, until the policy
+    // Notes why a change that a policy wanted is not made. A repeated reason is reported once, until the policy
     // wants nothing or the plan changes.
     void refuse(const std::string& why) { complaint_ = why; }
-    std::string take_complaint();  // empty: there is nothing to say
+    std::string take_complaint();  // returns the reason to report and clears it; empty if there is none
 
     const setup::PlanOrigin& origin() const { return origin_; }
 
 private:
-    // Ranks that compute parts of another one's products, compared with how it was without them.
+    // The migrations of the current plan, compared with the steps before they began.
     struct Help {
-        std::size_t begun = 0;       // the step after which the first of them began
-        double seconds_of_flop = 0;  // before that; 0: not known
-        std::vector<double> left_out;
-        std::size_t changed = 0;  // the step after which the help became what it is
+        std::size_t begun = 0;         // step after which the first migration began
+        double seconds_of_flop = 0;    // step time per flop before that; 0 if unknown
+        std::vector<double> left_out;  // skipped fractions per rank before that
+        std::size_t changed = 0;       // step after which the migrations last changed
         bool is_judged = false;
     };
 
@@ -93,16 +95,16 @@ private:
     setup::PlanOrigin origin_;
     const std::vector<int>& nodes_;
     std::vector<plan::Decision> recorded_;
-    policy::Policy policy_;  // what is recorded, if something is
+    policy::Policy policy_;  // replays recorded decisions, if there are any
     Observer observer_;
     ChangeEstimate estimate_;
-    layout::Link link_;            // between ranks whose state moves
-    std::optional<Help> help_;     // that there is
-    std::optional<Help> offered_;  // by the last choice, which may not be followed
-    bool offers_to_take_back_ = false;
-    std::optional<std::size_t> taken_back_;  // the step after which a help was taken back
-    std::string complaint_;                  // not said yet
-    std::string last_complaint_;             // that was said
+    layout::Link link_;                      // link over which state moves
+    std::optional<Help> help_;               // current migrations
+    std::optional<Help> offered_;            // migrations of the last choice, which may not be carried out
+    bool offers_to_take_back_ = false;       // the last choice ends the migrations
+    std::optional<std::size_t> taken_back_;  // step after which migrations were ended
+    std::string complaint_;                  // not reported yet
+    std::string last_complaint_;             // last one that was reported
 };
 
 }  // namespace trireme::adapt

@@ -1,5 +1,5 @@
-// What the steps of a run have shown, for whoever decides. The same on every rank: it is made from what all
-// have said.
+// Averages the measurements of past steps for policies. Equal on every rank, because it reads the gathered
+// records of all ranks.
 #pragma once
 
 #include <vector>
@@ -13,23 +13,25 @@ class Observer {
 public:
     explicit Observer(int ranks) : watch_(ranks) {}
 
-    // What an observer of the same ranks has said of them, for how many steps.
+    // Takes over the slowness that an earlier observer of the same ranks has found, and the steps that it has
+    // lasted.
     void go_on_from(const std::vector<double>& slowness, std::size_t steady_steps);
 
-    // Notes in `outcome` how slow ranks are. Gives what is new of them.
+    // Adds a step and writes the slowness of the ranks to `outcome`, unless no rank is slow. Returns the
+    // changes.
     std::vector<policy::SlownessChange> add(records::StepOutcome& outcome);
 
-    // Behind a change of plan nothing is known of what ranks take for theirs.
+    // Called after a change of plan. Discards the times of the ranks, which belong to the old plan.
     void begin_plan();
 
-    // When `step` steps have been made.
+    // Returns the observation after `step` steps.
     plan::Observation observed(std::size_t step) const;
 
 private:
     policy::SlownessWatch watch_;
-    double step_seconds_ = 0;             // lately
-    std::size_t steady_steps_ = 0;        // since the watch had news
-    std::vector<plan::RankTimes> ranks_;  // likewise; empty: there was no step yet
+    double step_seconds_ = 0;             // moving average
+    std::size_t steady_steps_ = 0;        // steps since a rank's slowness last changed
+    std::vector<plan::RankTimes> ranks_;  // moving averages; empty before the first step of a plan
 };
 
 }  // namespace trireme::adapt

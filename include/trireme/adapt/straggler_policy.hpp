@@ -1,4 +1,4 @@
-// The policy for slow ranks that a run asks for, with what it has to know of the model.
+// Makes the policy of --straggler, with the facts that it needs about model, plan and links.
 #pragma once
 
 #include "trireme/layout/links.hpp"
@@ -8,23 +8,24 @@
 
 namespace trireme::adapt {
 
-// `healthy` is the layout for ranks that are equally fast, and `nodes` has the node of each rank. `link` joins
-// the ranks of a team; it is not known yet if it has no bandwidth.
+// Makes the policy that --straggler requests. `healthy` is the layout for equally fast ranks, `nodes` the node
+// of each rank, `link` the link between the ranks of a team (without bandwidth if not yet measured).
 policy::Policy straggler_policy(const setup::Job& job, const setup::PlanState& current,
                                 const layout::Layout& healthy, const std::vector<int>& nodes,
                                 const layout::Link& link);
 
-// What may become uneven beyond the shares of a team, by what a plan's schedule can execute.
+// True if the plan's schedule can execute other stage boundaries.
 bool may_cut_elsewhere(const plan::Plan& plan);
+// True if the plan's schedule can execute different numbers of micro-batches per replica.
 bool may_take_uneven_turns(const plan::Plan& plan);
 
-// Of a step of a team, as the plan has it.
+// Returns the communication costs of migrations per step, for the team where they are highest.
 policy::HelpCosts help_costs(const setup::Job& job, const setup::PlanState& current, const layout::Link& link);
 
-// Throws ConfigError where --straggler could do nothing with the plan, or not as it is asked to.
+// Throws ConfigError if --straggler cannot change anything in the plan, or if its options do not fit the plan.
 void check_straggler(const config::RunConfig& config, const plan::Plan& plan);
 
-// Throws ConfigError where ranks cannot be helped and leave out something so.
+// Throws ConfigError if ranks with helpers cannot prune channels in the way that these options request.
 void check_resized_help(const config::ResizeConfig& resize);
 
 }  // namespace trireme::adapt

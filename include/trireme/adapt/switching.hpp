@@ -1,4 +1,4 @@
-// A run changes its plan between two steps, when nothing is in flight.
+// Carries out a change of plan between two steps, when no micro-batch is in flight.
 #pragma once
 
 #include <filesystem>
@@ -15,34 +15,34 @@
 
 namespace trireme::adapt {
 
-// The objects that are made anew for each plan of a run, and those that they are made with.
+// The trainer, which is rebuilt for each plan of a run, and the objects that it is built with.
 struct RunningPlan {
     const setup::Job& job;
     setup::PlanState& current;
     const comm::Session& session;
     comm::Communicator& control;
-    comm::Communicator& mover;  // of all ranks, for state that moves
+    comm::Communicator& mover;  // group of all ranks, only for moving state
     rank::Watchdog& watchdog;
-    std::optional<rank::RankTrainer>& trainer;  // of the plan
+    std::optional<rank::RankTrainer>& trainer;
     int threads = 1;
     rank::GpuRoad road = {};
     device::Trace* trace = nullptr;
     rank::Stopping* stopping = nullptr;
-    const std::vector<int>& nodes;     // of each rank
-    comm::NodeMemory* twin = nullptr;  // for --move twins
-    // Collective over all ranks. Saves all of the state and returns where, for --move restart.
+    const std::vector<int>& nodes;     // node of each rank
+    comm::NodeMemory* twin = nullptr;  // node memory for --move twins
+    // Collective over all ranks. Saves the whole state and returns the checkpoint's path, for --move restart.
     std::function<std::filesystem::path()> save = {};
 };
 
-// Collective over the ranks of a node. Nothing where the way needs none.
+// Collective over the ranks of a node. Returns the node memory that --move twins needs; null for other values.
 std::unique_ptr<comm::NodeMemory> make_twin(config::MoveWay way, const comm::Session& session,
                                             device::Patience patience);
 
-// Collective over all ranks. The trainer of the running plan, with groups of its own.
+// Collective over all ranks. Makes the trainer of the current plan and its groups.
 void start_trainer(const RunningPlan& running);
 
-// Collective over all ranks, which have all settled the same steps. Frees the groups and memory of the old plan
-// except for the state, makes those of the new one, and moves the state in the way that --move says.
+// Collective over all ranks, which must all have settled the same steps. Frees the groups and memory of the old
+// plan except for the state, makes those of the new plan, and moves the state as --move requests.
 records::PlanChange switch_to(PlanTransition& transition, const RunningPlan& running);
 
 }  // namespace trireme::adapt

@@ -1,4 +1,4 @@
-// Types and shapes of stored tensors: conversion between floating-point types, shapes in messages.
+// Conversion between the floating-point types of stored tensors, and text of shapes and types for messages.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,19 @@
 
 namespace trireme::archive {
 
-// F64, F32, F16 and BF16 are what weights are stored in.
+// True for F64, F32, F16 and BF16, the types in which weights are stored.
 bool is_float(StoredType type);
 
-const char* torch_name_of(StoredType type);  // of those four: "bfloat16"
+// Returns PyTorch's name of one of these four types, such as "bfloat16".
+const char* torch_name_of(StoredType type);
 
-// As many elements as `in` has, which `out` must have room for exactly. A value that the other type does not
-// have becomes the nearest one, of two equally near the even one, beyond the largest an infinity. One that it
-// has stays, not-a-numbers with the bits that fit: to a wider type and back is the identity.
+// Converts all elements of `in`; throws BugError unless `out` has exactly the size of the result. Rounds to
+// nearest, ties to even; values beyond the largest finite one become infinities. A value that `to` can
+// represent is kept exactly, and a NaN keeps the bits that fit. A conversion to a wider type and back is thus
+// the identity.
 void convert_floats(StoredType from, std::span<const std::byte> in, StoredType to, std::span<std::byte> out);
 
-// `Extents` is indexed and has a size.
+// Returns a text such as "(768, 3072)". `Extents` has operator[] and size().
 template <class Extents>
 std::string shape_text(const Extents& shape) {
     std::string text = "(";

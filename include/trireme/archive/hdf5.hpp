@@ -1,4 +1,4 @@
-// Handles and errors of HDF5: every call goes through check_hdf5, every identifier has one owner.
+// Handles and errors of HDF5. Every call goes through check_hdf5, and every identifier has one owner.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,26 @@
 
 namespace trireme::archive::hdf5 {
 
-// HDF5 prints its error stack by itself unless told not to; ours is one sentence instead.
+// Stops HDF5 from printing its error stack; check_hdf5 reports one sentence instead.
 void silence();
 
-// What went wrong at the bottom of HDF5's error stack, in its words; empty when it has none.
+// Returns the innermost description of HDF5's error stack, or an empty string if there is none.
 std::string reason();
 
-// What HDF5 calls hid_t and herr_t; its header stays in this room.
+// HDF5's types hid_t and herr_t. Only this room includes HDF5's header.
 using Id = std::int64_t;
 using Status = int;
 constexpr Id no_id = -1;
 
-// Passes a result of HDF5 through. A negative one becomes an error: what could not be done, why, what to do
-// next.
+// Returns a result of HDF5 unchanged. Throws Failure if it is negative: `what` names what failed and `next`
+// what the user should do.
 template <class Failure = ResourceError, class Result>
 Result check_hdf5(Result result, std::string_view what, std::string_view next, Where where = Where::here()) {
     if (result < 0) throw Failure(cat(what, ": HDF5 says \"", reason(), "\"; ", next), where);
     return result;
 }
 
-// One identifier of HDF5 and the function that closes it.
+// Owns one HDF5 identifier and knows the function that closes it.
 class Handle {
 public:
     using Close = Status (*)(Id);
@@ -46,7 +46,7 @@ public:
 
     Id get() const { return id_; }
 
-    // The result of HDF5's closing function; 0 when nothing was open.
+    // Returns the result of HDF5's closing function, or 0 if nothing was open.
     Status close() { return id_ < 0 ? 0 : close_(std::exchange(id_, no_id)); }
 
 private:

@@ -1,5 +1,5 @@
-// Arrays with any number of axes, each in one piece of its file, little-endian: written and read at their
-// offsets, without HDF5, by anybody who knows where. Beside them arrays that show boxes of other files.
+// Contiguous little-endian datasets with any number of axes. Code that knows their offsets reads and writes
+// them without HDF5. Virtual arrays show boxes of other files as one dataset.
 #pragma once
 
 #include <cstddef>
@@ -14,35 +14,35 @@
 
 namespace trireme::archive::hdf5 {
 
-// Of type f32, f64 or u8.
+// A contiguous dataset of type f32, f64 or u8.
 struct Array {
     StoredType type = StoredType::f32;
-    std::vector<std::uint64_t> shape = {};  // none: one number
-    std::uint64_t offset = 0;               // of its first byte in the file
-    Handle dataset = {};                    // for attributes
+    std::vector<std::uint64_t> shape = {};  // empty for a scalar
+    std::uint64_t offset = 0;               // of the first byte in the file
+    Handle dataset = {};                    // takes attributes
 
     std::uint64_t bytes() const;
 };
 
-// Its space is in the file at once, and holds nothing yet. `name` is a path; groups on the way are made. Throws
-// ResourceError.
+// Creates a dataset whose space is allocated at once and not yet written. `name` is a path; missing groups are
+// created. Throws ResourceError.
 Array create_array(Id file, const std::string& name, StoredType type, const std::vector<std::uint64_t>& shape);
 
-// Throws ConfigError where `file`, which lies at `path`, has no array of that name, or what is there is no such
-// array; `next` says what to do about it.
+// Throws ConfigError if `file`, opened from `path`, has no dataset of that name or it is not a contiguous array
+// of a supported type. `next` says what the user should do.
 Array open_array(Id file, const std::filesystem::path& path, const std::string& name, std::string_view next);
 
-// A box of an array, and the file beside this one that has it as a dataset.
+// A box of a virtual array and the dataset that holds it, in a file of the same folder.
 struct VirtualBox {
     std::string file;
     std::string dataset;
-    std::vector<std::uint64_t> shape;   // of that dataset: as many elements as `extent`
-    std::vector<std::uint64_t> offset;  // per axis of the array
+    std::vector<std::uint64_t> shape;   // of that dataset; as many elements as `extent`
+    std::vector<std::uint64_t> offset;  // per axis of the virtual array
     std::vector<std::uint64_t> extent;
 };
 
-// A dataset `name` that shows boxes of other files as one array. Only people read it: HDF5 shows zeros where a
-// box is missing. Throws ResourceError.
+// Creates a dataset `name` that shows boxes of other files as one array. It is meant for users' tools only,
+// because HDF5 shows zeros if a box is missing. Throws ResourceError.
 void create_virtual_array(Id file, const std::string& name, StoredType type,
                           const std::vector<std::uint64_t>& shape, const std::vector<VirtualBox>& boxes);
 

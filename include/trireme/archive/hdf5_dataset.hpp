@@ -1,5 +1,5 @@
-// One-dimensional datasets of unsigned integers, little-endian, chunked, with fletcher32 per chunk and the
-// SHA-256 of all their bytes in the attribute `sha256`.
+// One-dimensional datasets of unsigned integers: little-endian and chunked, with a fletcher32 checksum per
+// chunk and the SHA-256 of all bytes in the attribute `sha256`.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,16 @@
 
 namespace trireme::archive::hdf5 {
 
-// Appends in whole chunks, so that each is summed and written once.
+// Buffers elements and writes whole chunks, so that each chunk is checksummed and written once.
 class DatasetWriter {
 public:
-    // `element_bytes` is 1, 2, 4 or 8. Throws ResourceError, like all below.
+    // `element_bytes` is 1, 2, 4 or 8. All functions throw ResourceError.
     DatasetWriter(Id file, std::string name, std::size_t element_bytes, std::size_t chunk_elements);
 
-    void append(std::span<const std::byte> elements);  // a whole number of elements
+    void append(std::span<const std::byte> elements);  // whole elements only
 
-    // Writes what is left and the attribute; returns the SHA-256. Nothing may be appended afterwards.
+    // Writes the remaining elements and the attribute, and returns the SHA-256. Nothing may be appended
+    // afterwards.
     std::string finish();
 
 private:
@@ -39,22 +40,22 @@ private:
 
 class DatasetReader {
 public:
-    // Throws ConfigError where the file has no such dataset, or not of this form.
+    // Throws ConfigError if the file has no such dataset or it has another form.
     DatasetReader(Id file, const std::filesystem::path& path, const std::string& name);
 
     std::uint64_t size() const { return size_; }
     std::size_t element_bytes() const { return element_bytes_; }
     const std::string& recorded_sha256() const { return recorded_sha256_; }
 
-    // Elements [first, first + out.size()), widened where the file's are narrower: one call of HDF5. Throws
-    // ConfigError where a chunk does not fit its checksum.
+    // Reads elements [first, first + out.size()) in one HDF5 call and widens narrower types. Throws ConfigError
+    // if a chunk does not match its checksum.
     void read(std::uint64_t first, std::span<std::uint8_t> out) const;
     void read(std::uint64_t first, std::span<std::uint32_t> out) const;
     void read(std::uint64_t first, std::span<std::uint64_t> out) const;
 
-    // The SHA-256 of all bytes as they are now.
+    // Reads all elements and returns the SHA-256 of their bytes.
     std::string sha256() const;
-    // All bytes; for small datasets.
+    // Returns all bytes; meant for small datasets.
     std::string bytes() const;
 
 private:

@@ -1,5 +1,4 @@
-// What HDF5 says of the objects of a file, kept in memory: of many files that differ in little, HDF5 has to be
-// asked for one.
+// The metadata of an HDF5 file as an image in memory. HDF5 creates it once for many files that differ little.
 #pragma once
 
 #include <cstddef>
@@ -15,21 +14,21 @@ namespace trireme::archive::hdf5 {
 
 class Imprint {
 public:
-    // `fill` makes groups, datasets and attributes in a file that is nowhere but in memory, and writes into no
-    // dataset. Where `datasets` is not 0, what HDF5 writes about so many lies together at the beginning, and
-    // they have so many bytes of their own. Throws ResourceError.
+    // `fill` creates groups, datasets and attributes in a file that exists only in memory; it writes no dataset
+    // elements. If `datasets` is not 0, the metadata of that many datasets lies together at the file's
+    // beginning. `data_bytes` is the size of their elements. Throws ResourceError.
     explicit Imprint(const std::function<void(Id file)>& fill, std::size_t datasets = 0,
                      std::uint64_t data_bytes = 0);
 
-    // Bytes of the file that HDF5 has written, from the first on.
+    // A contiguous run of bytes that HDF5 has written.
     struct Stretch {
         std::uint64_t offset = 0;
         std::string bytes;
     };
     const std::vector<Stretch>& stretches() const { return stretches_; }
-    std::uint64_t size() const { return size_; }  // of the file
+    std::uint64_t size() const { return size_; }  // bytes of the file
 
-    // All of a file that is small: zeros where HDF5 wrote nothing.
+    // Returns the whole file, with zeros where HDF5 wrote nothing. Meant for small files.
     std::string bytes() const;
 
 private:
@@ -37,9 +36,9 @@ private:
     std::uint64_t size_ = 0;
 };
 
-// Changes the names of the files that the virtual datasets of a file show: in `bytes`, which are all of it,
-// each `before` becomes `after`, which is as long. They are then, byte for byte, what HDF5 would have written.
-// Throws BugError where `before` is anywhere but in such a name.
+// Renames the source files of a file's virtual datasets. `bytes` is the whole file; each `before` becomes
+// `after`, which has the same length. The result is byte for byte what HDF5 would have written. Throws BugError
+// if `before` occurs anywhere else.
 void rename_virtual_sources(std::string& bytes, std::string_view before, std::string_view after);
 
 }  // namespace trireme::archive::hdf5

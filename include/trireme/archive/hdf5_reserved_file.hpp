@@ -1,6 +1,5 @@
-// A copy of an imprint that HDF5 may change a little, in space that is taken from the disk before HDF5 needs
-// it. Where HDF5 itself finds the disk full, it is left with half a file and crashes over it when the program
-// ends.
+// A copy of an imprint whose attributes HDF5 may overwrite. Its space is taken from the disk before HDF5 needs
+// it. If HDF5 itself met a full disk, it would keep a half-closed file and crash at program exit.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +12,16 @@ namespace trireme::archive::hdf5 {
 
 class ReservedFile {
 public:
-    // Creates it, and replaces a file of that name. Attributes may be written again, and nothing be added. The
-    // bytes of its datasets are not there yet. Throws ResourceError, like all below.
+    // Creates the file and replaces an existing one. Attributes may be overwritten, but nothing may be added.
+    // The elements of its datasets are not written yet. All functions throw ResourceError.
     ReservedFile(std::filesystem::path path, const Imprint& imprint);
     ReservedFile(const ReservedFile&) = delete;
     ReservedFile& operator=(const ReservedFile&) = delete;
-    ~ReservedFile();  // unclosed: what HDF5 still holds goes nowhere
+    ~ReservedFile();  // discards what HDF5 buffers, unless closed
 
     Id id() const { return file_.get(); }
 
-    // Writes what HDF5 still holds.
+    // Writes everything that HDF5 buffers and closes the file.
     void close();
 
 private:

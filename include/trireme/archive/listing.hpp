@@ -1,4 +1,4 @@
-// Names in a folder: those that it has, and names that no other process chooses.
+// Lists folders and makes names that no other process chooses.
 #pragma once
 
 #include <filesystem>
@@ -7,16 +7,16 @@
 
 namespace trireme::archive {
 
-// The names of all that is in the folder, sorted. Throws ConfigError where it cannot be listed.
+// Returns the sorted names of all entries of the folder. Throws ConfigError if it cannot be listed.
 std::vector<std::string> names_in(const std::filesystem::path& folder);
 
-// Throws ConfigError where anything is at `folder` but an empty folder, or nothing at all.
+// Throws ConfigError unless `folder` does not exist or is an empty folder.
 void refuse_unless_empty(const std::filesystem::path& folder);
 
-// Names that no other process chooses, on this machine or another.
+// Number of hexadecimal digits that make a name unique among processes of all machines.
 constexpr int random_name_length = 8;
 
-// So many hexadecimal digits, others on every call.
+// Returns `count` random hexadecimal digits.
 std::string random_digits(int count = random_name_length);
 
 }  // namespace trireme::archive

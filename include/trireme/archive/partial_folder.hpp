@@ -1,4 +1,4 @@
-// A folder that appears under its name only when it is whole.
+// A folder that appears under its final name only when it is complete.
 #pragma once
 
 #include <filesystem>
@@ -8,16 +8,16 @@
 
 namespace trireme::archive {
 
-// What becomes of a folder of that name that holds something.
+// Says whether a non-empty folder of the same name is an error or is replaced.
 enum class Existing { refused, replaced };
 
-// Owns a folder `.NAME.partial-XXXXXXXX` beside `path`, or `.partial-XXXXXXXX` in it where it is there and
-// empty (it may be a mount, or somebody's current folder), and removes it with all that is in it unless it was
-// kept.
+// Owns a folder `.NAME.partial-XXXXXXXX` beside `path`. If `path` is an empty folder, the owned one is
+// `.partial-XXXXXXXX` inside it, because `path` may be a mount or some shell's current folder. Removes the
+// owned folder and its contents unless keep() was called.
 class PartialFolder {
 public:
-    // Creates it empty; folders on the way are made. Throws ConfigError where the user named a place that
-    // cannot be written, ResourceError where the machine refuses (no space, broken disk).
+    // Creates the owned folder and missing parents. Throws ConfigError if the user named a path that cannot be
+    // written, ResourceError if the machine refuses (no space, broken disk).
     PartialFolder(const std::filesystem::path& path, Existing existing);
     PartialFolder(const PartialFolder&) = delete;
     PartialFolder& operator=(const PartialFolder&) = delete;
@@ -26,10 +26,10 @@ public:
     const std::filesystem::path& final_path() const { return final_; }
     const std::filesystem::path& partial_path() const { return partial_; }
 
-    // Syncs every file in it and itself to the disk, then puts it into place, in one step where the file system
-    // can; where files must go there one by one, `last` is the one without which nobody takes them for whole.
-    // What others have put there meanwhile stays, unless it is a folder that `existing` says to replace. Throws
-    // as the constructor does.
+    // Syncs the folder and every file in it to disk, then moves it into place, with one rename if the file
+    // system allows. Inside an empty folder the files are moved one by one, with `last` as the final one:
+    // without it, readers consider the folder incomplete. Files that others created meanwhile stay, except in a
+    // folder that `existing` replaces. Throws like the constructor.
     void keep(const std::string& last);
 
 private:
@@ -38,30 +38,29 @@ private:
 
     std::filesystem::path final_;
     Existing existing_;
-    bool is_inside_ = false;                   // of final_
-    std::vector<std::filesystem::path> made_;  // folders on the way, innermost first; none once it is kept
-    std::filesystem::path partial_;            // empty: nothing to remove
+    bool is_inside_ = false;                   // the partial folder is inside final_
+    std::vector<std::filesystem::path> made_;  // created parents, innermost first; empty after keep()
+    std::filesystem::path partial_;            // empty if there is nothing to remove
 };
 
-// A folder that several processes fill together: `.NAME.partial-DIGITS` beside `path`, which is there
-// afterwards, whoever of them comes first. Nobody removes it by himself: see remove_partial(). Throws as a
-// PartialFolder does.
+// Creates a folder that several processes fill together, `.NAME.partial-DIGITS` beside `path`, unless another
+// process has created it. No process owns it: see remove_partial(). Throws like PartialFolder.
 std::filesystem::path joint_partial_folder(const std::filesystem::path& path, const std::string& digits);
 
-// All that was written to the file is on the disk. Throws as a PartialFolder does.
+// Syncs the file's contents to disk. Throws like PartialFolder.
 void sync_file(const std::filesystem::path& path);
 
-// Syncs the names in the folder, whose files are synced, and puts it in the place of whatever `path` is, in one
-// step where the file system can. Throws as a PartialFolder does.
+// Syncs the folder's entries, whose files are already synced, and moves it to `path`. An existing folder is
+// replaced, in one step if the file system allows. Throws like PartialFolder.
 void put_in_place(const std::filesystem::path& partial, const std::filesystem::path& path);
 
-// Removes a folder such that nobody ever takes what is left of it for whole. Throws as a PartialFolder does.
+// Removes a folder such that a partly removed one is never considered complete. Throws like PartialFolder.
 void remove_folder(const std::filesystem::path& path);
 
-// Removes what commands that were ended have left in the folder under hidden names; as far as may be.
+// Removes hidden partial entries that ended commands have left in the folder. Ignores errors.
 void remove_partial(const std::filesystem::path& folder) noexcept;
 
-// Puts a small file with these bytes into place, whole and synced. Throws as a PartialFolder does.
+// Writes a small file, syncs it and moves it into place. Throws like PartialFolder.
 void write_whole_file(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace trireme::archive

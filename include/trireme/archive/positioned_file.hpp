@@ -1,4 +1,4 @@
-// Files that are read and written at positions, by any number of threads at a time.
+// Files that any number of threads read and write at given positions.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace trireme::archive {
 
-// Owns the descriptor. Every error is a ConfigError that names the file: it is missing, a folder, forbidden,
-// cut short, or cannot be read.
+// Owns the file descriptor. Every error is a ConfigError that names the file: missing, a folder, forbidden, cut
+// short or unreadable.
 class PositionedFile {
 public:
     explicit PositionedFile(std::filesystem::path path);
@@ -18,11 +18,11 @@ public:
     ~PositionedFile();
 
     const std::filesystem::path& path() const { return path_; }
-    std::uint64_t size() const { return size_; }  // bytes, when it was opened
+    std::uint64_t size() const { return size_; }  // bytes at opening
 
-    // Bytes [first, first + out.size()).
+    // Reads bytes [first, first + out.size()).
     void read(std::uint64_t first, std::span<std::byte> out) const;
-    // Most will be read in the order in which it lies: the system may fetch more ahead.
+    // Hints that most reads are sequential, so that the system may read ahead.
     void expect_in_order() const;
 
 private:
@@ -31,8 +31,8 @@ private:
     std::uint64_t size_ = 0;
 };
 
-// Owns the descriptor of a file that is there and is written without anybody's buffers. Throws ResourceError
-// where the machine refuses (no space, a limit, a broken disk), ConfigError where it may not be written.
+// Owns the descriptor of an existing file and writes it unbuffered. Throws ResourceError if the machine refuses
+// (no space, a limit, a broken disk), ConfigError if writing is not permitted.
 class WritableFile {
 public:
     explicit WritableFile(std::filesystem::path path);
@@ -40,11 +40,11 @@ public:
     WritableFile& operator=(WritableFile&&) = delete;
     ~WritableFile();
 
-    // Takes the space for so many bytes from the disk, where its file system can do so at once.
+    // Reserves disk space for a file of `bytes`; a no-op if the file system cannot reserve space cheaply.
     void reserve(std::uint64_t bytes) const;
-    // From byte `first` on.
+    // Writes `bytes` from byte `first` on.
     void write(std::uint64_t first, std::span<const std::byte> bytes) const;
-    // All that was written is on the disk.
+    // Waits until all written bytes are on disk.
     void sync() const;
 
 private:

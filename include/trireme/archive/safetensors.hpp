@@ -1,4 +1,5 @@
-// safetensors files: eight bytes of header length, a JSON header, the bytes of the tensors.
+// Reads and writes safetensors files: eight bytes of header length, a JSON header, then the bytes of the
+// tensors.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@
 
 namespace trireme::archive {
 
-// Types of elements, in the format's words: F64, F32, F16, BF16, I64 ... BOOL.
+// Element types; the format calls them F64, F32, F16, BF16, I64 ... BOOL.
 enum class StoredType : std::uint8_t { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
 
 const char* name_of(StoredType type);  // "BF16"
@@ -25,7 +26,7 @@ struct StoredTensor {
     std::string name;
     StoredType type = StoredType::f32;
     std::vector<std::uint64_t> shape;
-    std::uint64_t begin = 0;  // bytes, from the first behind the header
+    std::uint64_t begin = 0;  // byte offset from the end of the header
     std::uint64_t end = 0;
 
     std::uint64_t bytes() const { return end - begin; }
@@ -33,25 +34,25 @@ struct StoredTensor {
 
 struct SafetensorsHeader {
     std::vector<StoredTensor> tensors;            // in the order of their bytes
-    std::map<std::string, std::string> metadata;  // "format": "pt"
+    std::map<std::string, std::string> metadata;  // such as "format": "pt"
 };
 
-// How long the header of a file of `file_bytes` bytes is, from its first eight. Throws ConfigError, with
-// `place` in it, for more than there are, or than the format allows.
+// Returns the length of the header, given by the first eight bytes of a file of `file_bytes` bytes. Throws
+// ConfigError, which names `place`, if it exceeds the file or the format's limit.
 std::uint64_t safetensors_header_bytes(std::span<const std::byte, 8> first, std::uint64_t file_bytes,
                                        const std::string& place);
 
-// Reads a header whose tensors have `data_bytes` bytes in all behind it. Throws ConfigError, with `place` in
-// it, for anything that is not exactly such a header: offsets that overlap, leave holes or lie outside, sizes
-// that do not fit shapes or overflow, unknown types, names given twice.
+// Parses a header that is followed by `data_bytes` bytes of tensors. Throws ConfigError, which names `place`,
+// if it is not exactly such a header. Examples are offsets that overlap, leave holes or lie outside, sizes that
+// do not match shapes or overflow, unknown types and duplicate names.
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t data_bytes,
                                            const std::string& place);
 
-// Puts the tensors into the order in which Hugging Face's library writes them (by type: U64, I64, F64, F32,
-// ..., BOOL, and then by name) one behind the other, and returns the header's text, padded to a multiple of 8.
+// Orders the tensors as Hugging Face's library writes them: by type (U64, I64, F64, F32, ..., BOOL), then by
+// name. Sets their offsets and returns the header's text, padded to a multiple of 8 bytes.
 std::string lay_out_safetensors(SafetensorsHeader& header);
 
-// A file opened for reading. Every error is a ConfigError that names it.
+// A file opened for reading. Every error is a ConfigError that names the file.
 class SafetensorsFile {
 public:
     static SafetensorsFile open(const std::filesystem::path& path);
@@ -60,7 +61,7 @@ public:
     ~SafetensorsFile();
 
     const SafetensorsHeader& header() const;
-    // Bytes [first, first + out.size()) of the tensor.
+    // Reads bytes [first, first + out.size()) of the tensor.
     void read(const StoredTensor& tensor, std::uint64_t first, std::span<std::byte> out) const;
 
 private:
@@ -69,19 +70,19 @@ private:
     std::unique_ptr<Storage> storage_;
 };
 
-// Writes a file byte for byte as Hugging Face's library does. It appears under its name when it is whole.
-// Throws ConfigError where it cannot be written there, ResourceError where the disk refuses.
+// Writes the same bytes as Hugging Face's library. The file appears under its name when it is complete. Throws
+// ConfigError if it cannot be written there, ResourceError if the disk refuses.
 class SafetensorsWriter {
 public:
-    // begin and end of the tensors are not looked at.
+    // Ignores `begin` and `end` of the tensors.
     SafetensorsWriter(const std::filesystem::path& path, std::vector<StoredTensor> tensors,
                       const std::map<std::string, std::string>& metadata);
     SafetensorsWriter(SafetensorsWriter&&) noexcept;
     ~SafetensorsWriter();
 
-    const std::vector<StoredTensor>& tensors() const;  // in the order in which write() must be called
-    void write(std::span<const std::byte> bytes);      // the next bytes of the tensors, in portions of any size
-    void finish();                                     // when all are written
+    const std::vector<StoredTensor>& tensors() const;  // in the order in which write() expects them
+    void write(std::span<const std::byte> bytes);      // the next bytes, of any count
+    void finish();                                     // called after all are written
 
 private:
     struct Storage;

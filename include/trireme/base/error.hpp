@@ -1,4 +1,5 @@
-// Errors carry three things: what went wrong, the numbers involved, and what to do next.
+// Error classes and exit codes. A message carries three things: what went wrong, the numbers involved, and
+// what to do next.
 #pragma once
 
 #include <concepts>
@@ -9,7 +10,8 @@
 
 namespace trireme {
 
-// Appends one argument of cat(): text as it is, numbers as a stream would print them (6 significant digits).
+// Appends one argument of cat(). Text is copied; numbers are printed as a stream would (6 significant
+// digits).
 void append(std::string& text, std::string_view part);
 void append(std::string& text, char part);
 void append(std::string& text, long long part);
@@ -33,7 +35,7 @@ std::string cat(const Parts&... parts) {
     return text;
 }
 
-// A place in the source. As a default argument, Where::here() is the place of the caller.
+// A position in the source. As a default argument, Where::here() is the position of the caller.
 struct Where {
     const char* file;
     int line;
@@ -42,10 +44,10 @@ struct Where {
     }
 };
 
-// What a process ends with; scripts depend on these numbers.
+// Exit codes of a process. Scripts depend on these numbers.
 enum class ExitCode : int { done = 0, config = 2, resource = 3, bug = 70, stopped = 75 };
 
-// Remembers where it was constructed, so that no macro is needed to report a file and a line.
+// Stores where it was constructed, so that no macro is needed to report a file and a line.
 class Error : public std::runtime_error {
 public:
     Error(ExitCode code, const std::string& what, Where where);
@@ -58,15 +60,15 @@ private:
     Where where_;
 };
 
-// The user can fix it: options, input files.
+// An error that the user can fix: options, input files.
 struct ConfigError : Error {
     explicit ConfigError(const std::string& what, Where where = Where::here());
 };
-// The machine refused: MPI, CUDA, HDF5, memory.
+// An error of the machine: MPI, CUDA, HDF5, memory.
 struct ResourceError : Error {
     explicit ResourceError(const std::string& what, Where where = Where::here());
 };
-// The program broke its own promise.
+// A broken invariant of the program.
 struct BugError : Error {
     explicit BugError(const std::string& what, Where where = Where::here());
 };

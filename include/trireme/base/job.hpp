@@ -1,4 +1,5 @@
-// How a process was started: its job, its launcher, and which process of how many it is.
+// Facts about how this process was started: its job, its launcher, the number of processes and its own
+// number.
 #pragma once
 
 #include <cstdint>
@@ -7,38 +8,41 @@
 
 namespace trireme {
 
-// What a process was told of the job that it was started in, by Slurm or by an MPI library's launcher.
+// Facts that Slurm or an MPI library's launcher put into the environment of this process.
 struct SlurmJob {
-    std::string id = {};                              // Slurm's; empty outside of a job
-    int restarts = 0;                                 // how often Slurm has put it back into the queue
-    std::optional<double> end_time = {};              // when Slurm will end it, in seconds since 1970
+    std::string id = {};                              // Slurm's job ID; empty outside of a job
+    int restarts = 0;                                 // number of times that Slurm has requeued the job
+    std::optional<double> end_time = {};              // when Slurm will end the job, in seconds since 1970
     std::optional<int> cores_per_rank = {};           // --cpus-per-task
-    std::optional<int> local_rank = {};               // this process among those of its node and job step
-    std::optional<std::string> visible_devices = {};  // CUDA_VISIBLE_DEVICES; none: all are
+    std::optional<int> local_rank = {};               // rank within the node and the job step
+    std::optional<std::string> visible_devices = {};  // CUDA_VISIBLE_DEVICES; if unset, all are visible
 };
 
-// The value of a variable of the environment, as std::getenv gives it; nullptr where there is none.
+// Returns the value of an environment variable as std::getenv does; nullptr if it is unset.
 using Variables = const char* (*)(const char* name);
 
-// Values that are no numbers count as not given: they are the launcher's, and nobody can mend them here.
+// Reads the facts of the job. Values that are not numbers count as unset: the launcher wrote them, and the
+// user cannot correct them.
 SlurmJob job_of(Variables variables);
 
-// Until Slurm ends it, which may be over already; none: nobody said when.
+// Returns the seconds until Slurm ends the job, negative if that time has passed. Empty if the end is
+// unknown.
 std::optional<double> seconds_left(const SlurmJob& job);
 
-// How a process was started: by whom, and as which of how many.
+// The program that started this process.
 enum class Launcher : std::uint8_t { none, srun, mpirun_of_open_mpi, mpiexec_of_mpich };
 
 struct Start {
+    // The launcher of this process, the number of processes and the number of this one.
     Launcher launcher = Launcher::none;
     int processes = 1;
     int process = 0;
-    bool has_pmix = false;  // what srun and the MPI library talk to each other by; without it, or
-    bool has_pmi = false;   // its elder brother, each process that srun starts is alone
+    bool has_pmix = false;  // srun and the MPI library connect through PMIx or the older PMI;
+    bool has_pmi = false;   // without either, each process that srun starts is alone
 };
 
-// Of launchers within launchers, the innermost. MPI libraries add variables to the environment when they start:
-// to be asked before that.
+// Returns the innermost launcher if launchers are nested. Call it before MPI_Init, which adds variables to
+// the environment.
 Start start_of(Variables variables);
 
 }  // namespace trireme

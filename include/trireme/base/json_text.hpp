@@ -1,4 +1,4 @@
-// JSON that somebody else wrote: input files, lines of records, texts inside of HDF5 files.
+// Parsing of untrusted JSON: input files, lines of records, texts inside of HDF5 files.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,18 +7,18 @@
 
 namespace trireme {
 
-// Levels of lists and objects. Deeper texts are refused: copying, comparing and printing a JSON value recurse
-// once for each level.
+// Maximum nesting of lists and objects. Deeper texts are refused, because copying, comparing and printing a
+// JSON value recurse once per level.
 inline constexpr int max_json_depth = 64;
 
 // Json is nlohmann::json or nlohmann::ordered_json.
 
-// Throws ConfigError, which names the text by `source`, if `text` is not JSON, is nested too deeply, or holds a
-// number beyond the range of a double.
+// Parses `text`. Throws ConfigError, which names the text by `source`, if `text` is not JSON, is nested too
+// deeply, or holds a number beyond the range of a double.
 template <class Json>
 Json parse_json(std::string_view text, std::string_view source);
 
-// Returns nothing where parse_json() would throw.
+// Returns nothing if parse_json() would throw.
 template <class Json>
 std::optional<Json> try_parse_json(std::string_view text);
 

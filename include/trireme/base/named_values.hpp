@@ -1,5 +1,5 @@
-// The values of an enumeration with their words and meanings: one table for options, help, records and
-// messages.
+// Tables of enumerations: each value with its word and its meaning. One table serves options, help, records
+// and messages.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct NamedValue {
     const char* meaning;  // a line of help
 };
 
-// The word of `value`, which the table must hold.
+// Returns the word of `value`. Throws BugError if the table does not hold it.
 template <class Value, std::size_t count>
 const char* word_of(const NamedValue<Value> (&table)[count], Value value) {
     for (const NamedValue<Value>& each : table)

@@ -1,4 +1,4 @@
-// Numbers as people read and write them: counts, bytes, lists, spans of time; and their median.
+// Formatting and parsing of numbers for people: counts, bytes, lists, durations. Also the median.
 #pragma once
 
 #include <algorithm>
@@ -11,21 +11,23 @@
 
 namespace trireme {
 
-// Numbers as people read them.
+// Numbers as text for people.
 std::string with_commas(std::uint64_t number);                    // 1,234,567
 std::string bytes_text(std::uint64_t bytes);                      // "28.7 GB"; below 1 GB "7.2 MB"
 std::string counted(std::uint64_t count, std::string_view noun);  // "1 rank", "1,024 ranks", "2 micro-batches"
 
-// "0-3,8" of numbers that ascend: three or more neighbours in a row are a run. Empty for none.
+// Returns "0-3,8" for ascending numbers; three or more consecutive ones become a range. Empty if there are no
+// numbers.
 std::string number_list(std::span<const int> numbers);
 
-// "3h50m", "1d", "90s", "90": units in the order d, h, m, s, each once; nothing of other texts.
+// Returns the seconds of "3h50m", "1d", "90s" or "90". Units come in the order d, h, m, s, each at most once.
+// Empty if the text has another form.
 std::optional<double> seconds_in(std::string_view text);
 
-// "3h50m" for 13,800; reads back as the same whole number of seconds.
+// Returns "3h50m" for 13,800. seconds_in() reads the text back as the same whole number of seconds.
 std::string duration_text(double seconds);
 
-// Returns the median of at least one value; the upper one of an even number of them.
+// Returns the median of at least one value; the upper median if their number is even.
 inline double median_of(std::vector<double> values) {
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), middle, values.end());

@@ -1,4 +1,4 @@
-// One line on the terminal shows the progress of a long operation.
+// A progress line on the terminal for long operations.
 #pragma once
 
 #include <chrono>
@@ -7,16 +7,16 @@
 
 namespace trireme {
 
-// "convert: 1,234 of 2,000 MB, 310 MB/s, 3 s left"; without a total, "convert: 1,234 MB, 310 MB/s";
-// of the unit %, "step 1: 35 %, 7 s left".
+// Returns "convert: 1,234 of 2,000 MB, 310 MB/s, 3 s left". Without a total it is "convert: 1,234 MB, 310
+// MB/s"; in the unit %, "step 1: 35 %, 7 s left".
 std::string describe_progress(const std::string& what, const std::string& unit, double done, double total,
                               double seconds);
 
-// Writes to standard error if that is a terminal, after two seconds and then twice a second. The line
+// Writes to standard error if that is a terminal: first after two seconds, then twice a second. The line
 // disappears at the end. Operations that end sooner show nothing.
 class Progress {
 public:
-    // `unit` follows the counts: "MB". A `total` of 0 is unknown.
+    // `unit` follows the counts: "MB". A `total` of 0 means that it is unknown.
     Progress(std::string what, std::string unit, double total, bool is_quiet);
     ~Progress() { finish(); }
     Progress(const Progress&) = delete;
@@ -33,10 +33,10 @@ private:
     std::string what_, unit_;
     double done_ = 0;
     double total_;
-    bool is_shown_;  // false: standard error is no terminal, or the user wants no progress
+    bool is_shown_;  // false if standard error is no terminal, or if the user wants no progress
     Clock::time_point begin_ = Clock::now();
     Clock::time_point next_ = begin_ + std::chrono::seconds(2);
-    std::size_t width_ = 0;  // of the line on the terminal
+    std::size_t width_ = 0;  // characters of the line on the terminal
 };
 
 }  // namespace trireme

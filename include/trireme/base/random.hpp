@@ -1,5 +1,5 @@
-// Counter-based random numbers: a value depends on its key and its counter and on nothing drawn before it, so
-// no layout, padding, packing or order of evaluation can change it. (Salmon et al., 2011: Philox4x32-10)
+// Counter-based random numbers. A value depends only on its key and its counter, not on earlier draws. No
+// layout, padding, packing or order of evaluation can change it. (Salmon et al., 2011: Philox4x32-10)
 #pragma once
 
 #include <array>
@@ -34,7 +34,8 @@ private:
     }
 };
 
-// Four random words for one counter. Inline, because dropout draws one per element and must vectorise.
+// Returns four random words for one counter. Inline, because dropout draws one per element and must
+// vectorise.
 constexpr RandomBlock random_block(RandomKey key, RandomBlock counter) {
     auto k0 = static_cast<std::uint32_t>(key.bits);
     auto k1 = static_cast<std::uint32_t>(key.bits >> 32);
@@ -49,13 +50,13 @@ constexpr RandomBlock random_block(RandomKey key, RandomBlock counter) {
     return counter;
 }
 
-// The block at a 64-bit position of a stream.
+// Returns the block at a 64-bit position of a stream.
 constexpr RandomBlock random_block(RandomKey key, std::uint64_t position) {
     return random_block(key, RandomBlock{static_cast<std::uint32_t>(position),
                                          static_cast<std::uint32_t>(position >> 32), 0, 0});
 }
 
-// A double in [0, 1) from one word, and one in (0, 1] (safe under a logarithm).
+// Map one word to a double in [0, 1), and to one in (0, 1], which is safe under a logarithm.
 constexpr double unit_interval(std::uint32_t word) { return word * 0x1p-32; }
 constexpr double open_unit_interval(std::uint32_t word) { return (word + 1.0) * 0x1p-32; }
 

@@ -20,7 +20,8 @@ int open_regular_file(const std::filesystem::path& path, std::string_view label 
 std::string read_regular_file(const std::filesystem::path& path, std::string_view label = {},
                               std::uint64_t max_bytes = std::numeric_limits<std::uint64_t>::max());
 
-// Returns nothing if no folder of `search_path` has the command. The path is the PATH of the environment.
+// Returns the path of an executable file, or nothing if no folder of `search_path` has the command.
+// `search_path` has the form of the environment variable PATH.
 std::optional<std::filesystem::path> command_path(const std::string& search_path, const std::string& name);
 
 }  // namespace trireme

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4): corpora, tokenizers and plans are named by it.
+// SHA-256 (FIPS 180-4), the hash that identifies corpora, tokenizers and plans.
 #pragma once
 
 #include <array>
@@ -21,10 +21,11 @@ public:
     void update(std::span<const std::byte> bytes);
     void update(std::string_view bytes) { update(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
 
-    // The digest of all bytes so far, 64 lower-case hexadecimal digits; more bytes may follow.
+    // Returns the digest of all bytes so far: 64 lower-case hexadecimal digits. More bytes may follow.
     std::string hex() const;
 
-    // The digests of many messages: sixteen that are about as long are quicker together than one by one.
+    // Returns the digests of many messages. Sixteen messages of similar length are hashed faster together
+    // than one by one.
     static std::vector<std::string> hex_of_each(std::span<const std::span<const std::byte>> messages);
 
 private:
@@ -37,7 +38,7 @@ private:
     // The first 32 bits of the fractional parts of the square roots of the first eight primes.
     State state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-    std::array<std::byte, block_bytes> pending_{};  // the begun block: the first total_ % 64 bytes
+    std::array<std::byte, block_bytes> pending_{};  // the incomplete block: the first total_ % 64 bytes
     std::uint64_t total_ = 0;                       // bytes so far
 };
 

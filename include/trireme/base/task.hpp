@@ -1,5 +1,4 @@
-// What a model learns from a row. Data and model both need the word: one builds the targets, the other the
-// head.
+// The training task of a model. Data and model both need it: one builds the targets, the other the head.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +7,11 @@
 
 namespace trireme {
 
+// The task says what is predicted:
 //   language   the next token, at every position
-//   masked     the tokens that were hidden from it
-//   span       where in a context the answer to a question begins and ends
-//   classify   the class of a text, or of an image
+//   masked     the tokens that were masked
+//   span       the start and end of the answer to a question in a context
+//   classify   the class of a text or of an image
 enum class Task : std::uint8_t { language, masked, span, classify };
 
 inline constexpr NamedValue<Task> all_tasks[]{

@@ -1,4 +1,4 @@
-// What this program is, and what it was built on.
+// The version of this program, and the compiler and libraries that it was built with.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@ namespace trireme {
 
 struct BuildFacts {
     std::string version;       // "0.1.0"
-    std::string revision;      // of the sources, "2e29447 with changes"; empty: not built from a repository
+    std::string revision;      // of the sources, "2e29447 with changes"; empty if not built from a repository
     std::string compiler;      // "GNU 12.2.0, Release, -march=native"
-    std::string cpu;           // that src/kernels/cpu was compiled for: "haswell"
-    std::string cpu_features;  // that it may use, as /proc/cpuinfo names them: "avx2 fma"
+    std::string cpu;           // target processor of src/kernels/cpu: "haswell"
+    std::string cpu_features;  // features that src/kernels/cpu may use, as /proc/cpuinfo names them: "avx2 fma"
     std::string hdf5;          // "1.10.8"
-    std::string matrices;      // the library of matrix products: "oneDNN 2.6.3"
-    bool has_cuda;             // with what runs on NVIDIA's GPUs
+    std::string matrices;      // the library of matmuls: "oneDNN 2.6.3"
+    bool has_cuda;             // true if the build contains the code for NVIDIA GPUs
 };
 
 BuildFacts build_facts();

@@ -1,5 +1,5 @@
-// What a checkpoint holds, and where: its state.json. Every part knows the SHA-256 of it, so that files of two
-// saves are never taken for one.
+// The contents of a checkpoint's state.json: its tensors and the parts that hold them. Every part records the
+// SHA-256 of state.json, so that files of different saves cannot be mixed.
 #pragma once
 
 #include <cstddef>
@@ -15,23 +15,25 @@
 
 namespace trireme::checkpoint {
 
-// What is kept of each element of a parameter. Of sgd the velocity is moment1.
+// What a checkpoint stores per element of a parameter. The velocity of SGD is stored as moment1.
 enum class StateField : std::uint8_t { value, moment1, moment2 };
 
 inline constexpr std::size_t most_moments = 2;
 
-// 0 is the value, others are the moments from 1 on.
+// Returns the field of a number: 0 is the value, 1 and 2 are the moments.
 constexpr StateField state_field(std::size_t number) { return static_cast<StateField>(number); }
-const char* name_of(StateField field);  // "parameters", "moment1": a group of a part
+// Returns the name of the field's group in a part: "parameters", "moment1" or "moment2".
+const char* name_of(StateField field);
 
 struct CheckpointTensor {
     std::string name;
-    std::vector<std::uint64_t> shape;  // Hugging Face's
-    std::size_t rows = 1;              // as kernels see it
+    std::vector<std::uint64_t> shape;  // in Hugging Face's order of axes
+    std::size_t rows = 1;              // of the tensor as a matrix, as kernels see it
     std::size_t columns = 0;
     archive::StoredType type = archive::StoredType::f32;  // f32 or f64
-    archive::StoredType source =
-        archive::StoredType::f32;  // what it was before, and becomes when it is converted
+    // Type before the tensor was stored in a checkpoint; it is restored by a conversion to Hugging Face's
+    // format.
+    archive::StoredType source = archive::StoredType::f32;
 };
 
 CheckpointTensor checkpoint_tensor(const model::ParameterSpec& whole, archive::StoredType type,
@@ -39,27 +41,27 @@ CheckpointTensor checkpoint_tensor(const model::ParameterSpec& whole, archive::S
 
 // One file, written by one rank.
 struct CheckpointPart {
-    std::uint64_t number = 0;                   // the rank's
-    std::vector<layout::TensorBox> boxes = {};  // of the tensors: each element of a tensor is in one part
+    std::uint64_t number = 0;                   // the number of the rank
+    std::vector<layout::TensorBox> boxes = {};  // each element of a tensor is in exactly one part
 };
 
 struct CheckpointState {
-    std::string save;  // digits that no other save has
+    std::string save;  // random digits that identify the save
     std::uint64_t step = 0;
-    std::size_t moments = 0;  // of each element
+    std::size_t moments = 0;  // moments per element
     std::vector<CheckpointTensor> tensors = {};
     std::vector<CheckpointPart> parts = {};
     std::string config_sha256 = {};
-    std::string tokenizer_sha256 = {};   // empty: it has none
-    std::string generation_sha256 = {};  // of generation_config.json; empty: it has none
-    std::string run = {};                // what training has to say to itself, as a JSON object; empty: nothing
+    std::string tokenizer_sha256 = {};   // empty if there is no tokenizer.json
+    std::string generation_sha256 = {};  // of generation_config.json; empty if there is none
+    std::string run = {};                // JSON object with the training loop's own state; empty if none
 };
 
-// A line of JSON.
+// Returns one line of JSON.
 std::string json_of(const CheckpointState& state);
-// Throws ConfigError, which begins with `place`, for anything else, and where parts do not make up the tensors.
+// Throws ConfigError, which begins with `place`, for anything else and if the parts do not make up the tensors.
 CheckpointState state_from_json(std::string_view text, const std::string& place);
-// The state of a checkpoint, a folder step-N, without looking at its other files. Throws ConfigError.
+// Reads the state.json of a folder step-N and none of its other files. Throws ConfigError.
 CheckpointState read_checkpoint_state(const std::filesystem::path& folder);
 
 }  // namespace trireme::checkpoint

@@ -1,4 +1,4 @@
-// One rank's file of a checkpoint: part-<save>-<rank>.h5.
+// Writes one rank's file of a checkpoint: part-<save>-<rank>.h5.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@
 
 namespace trireme::checkpoint {
 
-// Tests look on, and end the process at any of these.
+// Stages of a save, in their order. Tests observe them and end the process at any of them.
 enum class SaveStage : std::uint8_t {
     layout,
     space,
@@ -29,7 +29,7 @@ enum class SaveStage : std::uint8_t {
 };
 using BeforeStage = std::function<void(SaveStage)>;
 
-// A box of a tensor of a state, or of one of its moments.
+// A box of a tensor's values or of one of its moments.
 struct StateBox {
     std::size_t tensor = 0;
     StateField field = StateField::value;
@@ -38,14 +38,15 @@ struct StateBox {
     friend bool operator==(const StateBox&, const StateBox&) = default;
 };
 
-// What is in a part, in the order in which it is written.
+// Returns the boxes of a part in the order in which they are written.
 std::vector<StateBox> boxes_of(const CheckpointState& state, const CheckpointPart& part);
 std::size_t bytes_of(const CheckpointState& state, const StateBox& box);
 
-// Where everything lies in a part, whichever save it is of: made once, as HDF5 takes its time over each box.
+// File offsets of everything in a part, for any save of the same state. It is computed once, because HDF5 needs
+// time per box.
 class PartLayout {
 public:
-    // Of state.parts[part]. Throws ResourceError.
+    // Lays out state.parts[part]. Throws ResourceError.
     PartLayout(const CheckpointState& state, std::size_t part);
 
 private:
@@ -53,7 +54,7 @@ private:
     struct Extent {
         std::uint64_t offset = 0;  // in the file
         std::size_t row_bytes = 0;
-        std::size_t block_rows = 1;  // under one sum
+        std::size_t block_rows = 1;  // rows per checksum
     };
 
     void fill(archive::hdf5::Id file, const CheckpointState& state);
@@ -63,21 +64,21 @@ private:
     std::vector<StateBox> boxes_;
     std::vector<Extent> places_;
     std::uint64_t sums_offset_ = 0;
-    archive::hdf5::Imprint imprint_;  // made last
+    archive::hdf5::Imprint imprint_;  // initialised last: fill() sets the members above
 };
 
 class PartWriter {
 public:
-    // Makes the file of a part of the state in `folder` and all that HDF5 has to say in it; from then on HDF5
-    // is not needed. `layout` is of that part, perhaps of an earlier save; `updates` are those behind the
-    // moments in it. `state` and `layout` outlive the writer. Throws ResourceError where the machine refuses,
-    // ConfigError where nothing can be written there; as write() does.
+    // Creates the file of a part in `folder` with all of its HDF5 metadata; HDF5 is not used afterwards.
+    // `layout` is of the same part, possibly of an earlier save. `updates` is the number of updates that its
+    // moments contain. `state` and `layout` must outlive the writer. This function and write() throw
+    // ResourceError if the machine refuses, ConfigError if nothing can be written in the folder.
     PartWriter(const std::filesystem::path& folder, const CheckpointState& state, const PartLayout& layout,
                std::uint64_t updates, const BeforeStage& before = {});
 
-    // The bytes of some rows of a box, which are read at once.
+    // Returns the bytes of some rows of a box; they are used before the next call.
     using Rows = std::function<std::span<const std::byte>(std::size_t box, layout::Range rows)>;
-    // Writes and syncs all that is in boxes_of(); any thread may do it.
+    // Writes and syncs all boxes of boxes_of(). May be called by any thread.
     void write(const Rows& rows) const;
 
 private:

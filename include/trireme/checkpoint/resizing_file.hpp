@@ -1,5 +1,5 @@
-// A rank's file of a checkpoint whose run may leave out products: resizing-<save>-<rank>.h5. No tensor of the
-// model is in it: only a run that goes on in the very same plan has a use for it.
+// One rank's file of a checkpoint whose run may skip channels of matmuls: resizing-<save>-<rank>.h5. It holds
+// no tensor of the model. Only a run that resumes with the very same plan uses it.
 #pragma once
 
 #include <filesystem>
@@ -11,14 +11,13 @@
 
 namespace trireme::checkpoint {
 
-// All of the file, in `folder`, but for what the system has not brought to the disk yet: any thread may sync
-// what is returned. Throws ResourceError where the machine refuses, ConfigError where nothing can be written
-// there.
+// Writes the file into `folder`. Some of it may not be on disk yet: the caller syncs the returned file, from
+// any thread. Throws ResourceError if the machine refuses, ConfigError if nothing can be written there.
 archive::WritableFile write_resizing(const std::filesystem::path& folder, const std::string& save, int rank,
                                      const model::ResizingState& state);
 
-// Reads what such a rank has had into `state`, whose vectors and tensors are as long as its were. Throws
-// ConfigError, which names the file, where it is not there, is damaged, or is of another rank or save.
+// Reads the file of `rank` into `state`, whose vectors and tensors must have the stored lengths. Throws
+// ConfigError, which names the file, if it is missing, damaged, or of another rank or save.
 void read_resizing(const std::filesystem::path& folder, const std::string& save, int rank,
                    model::ResizingState& state);
 

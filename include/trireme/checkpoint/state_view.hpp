@@ -1,4 +1,4 @@
-// The state of a run as it lies in the memory of a rank.
+// Views of the state of a run in the memory of a rank.
 #pragma once
 
 #include <span>
@@ -11,24 +11,24 @@
 
 namespace trireme::checkpoint {
 
-// A box of a tensor, or of one of its moments.
+// A box of a tensor's values or of one of its moments, in memory.
 struct StateView {
     std::string tensor;
     StateField field = StateField::value;
-    layout::Box box;        // of the whole tensor
-    device::Tensor memory;  // of the box's rows and columns, perhaps with gaps between rows
+    layout::Box box;        // in coordinates of the whole tensor
+    device::Tensor memory;  // the box's rows and columns, possibly with gaps between rows
 };
 
-// Adds what lies in `memory`, which is the box `local` of this rank's part of a parameter.
+// Adds views of `memory`, which holds the box `local` of this rank's slice of a parameter.
 void add_views(std::vector<StateView>& views, const model::ParameterSpec& spec, StateField field,
                const layout::Box& local, device::Tensor memory);
 
-// Finds parts of tensors among views, none of which overlap.
+// Finds boxes of tensors in a set of views that do not overlap.
 class StateViews {
 public:
     explicit StateViews(std::vector<StateView> views);
 
-    // Copies a box, row by row, from the views that make it up. Throws BugError where they do not.
+    // Copies a box, row by row, from the views that contain it. Throws BugError if they do not cover it.
     void copy(const std::string& tensor, StateField field, const layout::Box& box, std::span<std::byte> to,
               const device::Patience& patience = {}) const;
 

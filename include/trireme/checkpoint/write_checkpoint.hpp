@@ -1,13 +1,14 @@
-// Writing checkpoints (README, *Files*): a folder step-N with
-//   part-<save>-<rank>.h5   boxes of tensors and their moments, of one rank each
-//   resizing-<save>-<rank>.h5   what a rank remembers that may leave out products, if some may: see
+// Writes checkpoints (README, *Files*). A checkpoint is a folder step-N with
+//   part-<save>-<rank>.h5   boxes of tensors and their moments, one file per rank
+//   resizing-<save>-<rank>.h5   what a rank that may skip channels remembers, if there are such ranks: see
 //                               resizing_file.hpp
-//   model.h5                every tensor whole, by virtual datasets, for people
-//   config.json             the model, as Hugging Face has it
+//   model.h5                every whole tensor as a virtual dataset, for users' tools
+//   config.json             the model, in Hugging Face's format
 //   tokenizer.json          if one is known
-//   generation_config.json  of a model of Hugging Face's that had one
-//   state.json              what is in which part, and what training has to know to go on
-// written under a hidden name, synced, renamed into place; then the one-line file `latest` beside it names it.
+//   generation_config.json  if the model came from Hugging Face and had one
+//   state.json              which part holds what, and what training needs to resume
+// The folder is written under a hidden name, synced, and renamed. Then the one-line file `latest` beside it
+// names it.
 #pragma once
 
 #include <filesystem>
@@ -23,58 +24,60 @@
 
 namespace trireme::checkpoint {
 
-// What the saves of a state have in common: made once, as HDF5 takes its time over each tensor.
+// The contents of model.h5, for all saves of a state. It is made once because HDF5 needs time per tensor.
 class WholeTensors {
 public:
     // Throws ResourceError.
     explicit WholeTensors(const CheckpointState& state);
 
-    // All bytes of model.h5 beside the parts of a save of that state, which has as many digits. HDF5 is not
-    // needed; any thread may ask.
+    // Returns the bytes of model.h5 for the parts of another save of that state, whose name has the same
+    // length. Does not use HDF5; may be called by any thread.
     std::string shown_of(const std::string& save) const;
 
 private:
+    // The save of the state that bytes_ belongs to.
     std::string save_;
-    std::string bytes_;  // of model.h5 of that save
+    std::string bytes_;  // contents of model.h5
 };
 
-// What is written beside tensors.
+// The files that are written beside tensors.
 struct ModelDescription {
-    std::string config;           // the bytes of config.json
-    std::string tokenizer = {};   // of tokenizer.json; empty: none
-    std::string generation = {};  // of generation_config.json; empty: none
+    std::string config;           // contents of config.json
+    std::string tokenizer = {};   // contents of tokenizer.json; empty if there is none
+    std::string generation = {};  // contents of generation_config.json; empty if there is none
 };
 
-// The config.json of a model that is stored with these tensors; `base` is one that it began with: see
-// config_json_of().
+// Returns the config.json of a model that is stored with these tensors. `base` is the config.json that the
+// model began with: see config_json_of().
 std::string config_text_of(const model::ModelConfig& model, const std::vector<CheckpointTensor>& tensors,
                            const std::string& base = "");
 
-// A state of `tensors`, with what says which description they have; without parts.
+// Returns a state of `tensors` without parts, with a new save and the checksums of `description`.
 CheckpointState state_of(const ModelDescription& description, std::vector<CheckpointTensor> tensors);
 
-// Where the checkpoint behind `step` steps is, or will be.
+// Returns the path of the checkpoint after `step` steps, which need not exist.
 std::filesystem::path place_of_checkpoint(const std::filesystem::path& checkpoints, std::uint64_t step);
 
-// Several ranks write one checkpoint: each a part, into save_folder(), and, once these are written and synced,
-// one of them the rest. Throw ResourceError where the machine refuses, ConfigError where nothing can be written
-// there.
+// Several ranks write one checkpoint. Each writes its part into save_folder(). After all parts are written and
+// synced, one rank calls complete(). These functions throw ResourceError if the machine refuses, ConfigError if
+// nothing can be written there.
 //
-// The same for all who give the same: made by the first of them.
+// Returns the partial folder of a save and creates it unless another rank has done so. All ranks that pass the
+// same save get the same folder.
 std::filesystem::path save_folder(const std::filesystem::path& checkpoints, const CheckpointState& state);
-// The rest; any thread may do it. `tensors` are of the state, perhaps of an earlier save. The checkpoint's
-// path, once it is whole and safe.
+// Writes the other files and moves the checkpoint into place. May be called by any thread. `tensors` are of the
+// same state, possibly of an earlier save. Returns the checkpoint's path when everything is on disk.
 std::filesystem::path complete(const std::filesystem::path& checkpoints, const CheckpointState& state,
                                const WholeTensors& tensors, const ModelDescription& description,
                                const BeforeStage& before = {});
-// Removes the oldest until `count` are left; never the one that `latest` names. 0: keeps all.
+// Removes the oldest checkpoints until `count` are left, but never the one that `latest` names. 0 keeps all.
 void keep_newest(const std::filesystem::path& checkpoints, std::size_t count, const BeforeStage& before = {});
 
-// Rows of a tensor, which are read at once.
+// Returns rows of a tensor; they are used before the next call.
 using TensorRows = std::function<std::span<const std::byte>(std::size_t tensor, layout::Range rows)>;
 
-// One process writes all as one part: values without moments. `existing` is what becomes of a checkpoint of
-// that step. Returns the checkpoint's path; leaves nothing behind where it throws.
+// Writes a checkpoint with one part from one process: values without moments. `existing` says whether a
+// checkpoint of that step may be replaced. Returns the checkpoint's path; leaves no files if it throws.
 std::filesystem::path write_checkpoint(const std::filesystem::path& checkpoints, CheckpointState state,
                                        const ModelDescription& description, const TensorRows& rows,
                                        archive::Existing existing);

@@ -1,4 +1,4 @@
-// How ranks give up together.
+// Collectives that let all ranks of a group end with the same error.
 #pragma once
 
 #include <functional>
@@ -9,22 +9,22 @@
 
 namespace trireme::comm {
 
-// Collective over `group`. Runs `prepare` on every rank. If it throws a ConfigError on any, every rank throws
-// the one of the lowest such rank: a job that cannot start ends everywhere with the same sentence.
+// Collective over `group`. Runs `prepare` on every rank. If it throws ConfigError on any rank, every rank
+// throws the one of the lowest such rank. A job that cannot start thus ends everywhere with the same message.
 void agree(Communicator& group, const std::function<void()>& prepare);
 
-// Collective over `group`. The complaint of the lowest rank that has one; empty if no rank has any.
+// Collective over `group`. Returns the complaint of the lowest rank that has one; empty if no rank has any.
 std::string first_complaint(Communicator& group, const std::string& own);
 
-// Something that must be equal on all ranks, as a message shows it.
+// A setting that must be equal on all ranks, in the form that messages show.
 struct Fact {
     std::string name;   // "--seed", "corpus"
-    std::string value;  // empty: not set
+    std::string value;  // empty if not set
 };
 
-// Collective over `group`. Compares the facts of all ranks: one exchange of a digest where they are equal.
-// Otherwise throws the same ConfigError on every rank, which names the first fact that differs, its values and
-// the ranks that have them.
+// Collective over `group`. Compares the facts of all ranks. If they are equal, this costs one exchange of a
+// digest. Otherwise every rank throws the same ConfigError, which names the first fact that differs, its values
+// and the ranks that have them.
 void require_same(Communicator& group, const std::vector<Fact>& facts);
 
 }  // namespace trireme::comm

@@ -1,4 +1,4 @@
-// Which way messages take from one rank's GPU to another's, why, and the way by the machine's memory.
+// Chooses the transport of messages between GPUs, and implements the host-staged one.
 #pragma once
 
 #include <memory>
@@ -12,31 +12,31 @@
 
 namespace trireme::comm {
 
-// What of a rank decides that.
+// The properties of a rank on which the choice depends.
 struct GpuAddress {
     std::string host = {};
     std::string name = {};    // "NVIDIA H200"
     std::string bus_id = {};  // "0000:1B:00.0"
     int nccl_version = 0;
-    std::string nccl_complaint = {};  // why there is none
+    std::string nccl_complaint = {};  // the reason if NCCL is missing
 };
 
 struct GpuMessages {
-    bool is_by_nccl = false;    // otherwise by the machine's memory: staged_group()
+    bool is_by_nccl = false;    // otherwise staged through host memory: staged_group()
     std::string sentence = {};  // for the log: "NCCL 2.28.9"
 };
 
-// By NCCL where all ranks have it, of one version, and a GPU of their own: it refuses those that share one.
+// Chooses NCCL if all ranks have the same version of it and
+// a GPU of their own. NCCL refuses ranks that share a GPU.
 GpuMessages choose_gpu_messages(const std::vector<GpuAddress>& ranks);
 
-// Collective over `group`: the same on all ranks.
+// Collective over `group`. Returns the same choice on all ranks.
 GpuMessages choose_gpu_messages(Communicator& group, const std::string& host, const device::GpuFacts& gpu,
                                 const NcclSearch& nccl);
 
-// For ranks that share a GPU, or whose GPUs no library connects.
-// The same group for tensors of the GPU, too: these travel by way of the machine's memory. What `queue` was
-// given before a send is in it, and what it is given after a receive sees what came. The queue and the postman
-// outlive the group.
+// Extends a group to tensors in GPU memory, which travel through host memory. For ranks that share a GPU, or
+// whose GPUs no library connects. A send contains the results of all work that `queue` had before it. Work that
+// is queued after a receive is done sees the received values. `queue` and `postman` must outlive the group.
 std::unique_ptr<Communicator> staged_group(std::unique_ptr<Communicator> ranks, device::GpuQueue& queue,
                                            Postman& postman, device::Patience patience);
 

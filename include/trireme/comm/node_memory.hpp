@@ -1,4 +1,4 @@
-// Memory that ranks share: that of a node, and blank memory of a simulation.
+// Memory that ranks share: shared memory of a node, and blank memory of a simulation.
 #pragma once
 
 #include <cstddef>
@@ -8,26 +8,27 @@
 
 namespace trireme::comm {
 
-// Memory that the ranks of a node share. Session makes it.
+// Shared memory of the ranks of a node, made by Session::node_memory().
 class NodeMemory {
 public:
-    virtual ~NodeMemory() = default;  // collective over its ranks, unless the job ends by an exception
+    virtual ~NodeMemory() = default;  // collective over its ranks, unless an exception ends the job
 
-    // Collective over its ranks, who all ask for the same. Throws ResourceError where the node has not so much.
+    // Collective over its ranks. Allocates `bytes`, equal on
+    // all ranks. Throws ResourceError if the node has less.
     virtual void take(std::size_t bytes) = 0;
-    virtual std::byte* data() const = 0;
-    // Collective over its ranks. There is none of it again.
+    virtual std::byte* data() const = 0;  // null if nothing is allocated
+    // Collective over its ranks. Frees the memory.
     virtual void give_back() = 0;
 
-    virtual std::optional<std::size_t> bytes_left() const = 0;  // that could be taken; none: nobody knows
+    virtual std::optional<std::size_t> bytes_left() const = 0;  // free on the node; empty if unknown
 
-    // Collective over its ranks: behind it all read what any of them has written before.
+    // Collective over its ranks. Afterwards every rank sees what any rank wrote before.
     virtual void settle() = 0;
 
-    virtual Communicator& group() = 0;  // of its ranks
+    virtual Communicator& group() = 0;  // the group of its ranks
 };
 
-// So many bytes, of which the simulator copies none, however large a message is.
+// Memory for messages of simulated ranks, whose contents the simulator never copies.
 class BlankMemory {
 public:
     explicit BlankMemory(std::size_t bytes);

@@ -1,4 +1,4 @@
-// Who looks after messages of GPUs: unlike those of MPI, they go on only where their group is asked to.
+// Progress of messages between GPUs. Unlike those of MPI, they progress only when their group is called.
 #pragma once
 
 #include <exception>
@@ -7,12 +7,12 @@
 
 namespace trireme::comm {
 
-// One for all groups of a rank, which outlives them. Whatever the rank waits for, in whatever group, the
-// messages of all others go on, where its Patience says `meanwhile`: another rank may wait for one of them
-// first.
+// The list of all groups of a rank; it must outlive them. While the rank
+// waits in one group with a Patience that has `meanwhile` set, the messages
+// of all groups progress, because another rank may need one of them first.
 class Postman {
 public:
-    // What a group does for its messages. Neither waits.
+    // Callbacks of a group: progress its messages, and abort them. Neither may block.
     struct Round {
         std::function<void()> go_on = {};
         std::function<void()> abandon = {};
@@ -30,8 +30,8 @@ public:
         for (const Round& round : rounds_) round.go_on();
     }
 
-    // Nobody waits for any message any more: the job is about to end. Work of a GPU that stands for a message
-    // ends, so that its memory can be given back.
+    // Aborts all messages, because the job is about to end. GPU work that waits for a message ends, so that GPU
+    // memory can be freed.
     void abandon() const {
         for (const Round& round : rounds_) round.abandon();
     }
@@ -43,7 +43,8 @@ private:
     std::function<void()> meanwhile_;
 };
 
-// Where an exception ends its scope, messages are abandoned before what was made before it is destroyed.
+// A scope guard: if an exception ends the scope, it aborts all messages before objects that were constructed
+// earlier are destroyed.
 class MessagesOfScope {
 public:
     explicit MessagesOfScope(Postman& postman) : postman_(postman) {}

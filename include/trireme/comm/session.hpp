@@ -1,4 +1,4 @@
-// The MPI job that this process is a rank of.
+// The MPI job of this process: it starts and ends MPI, and creates groups of ranks.
 #pragma once
 
 #include <functional>
@@ -11,12 +11,12 @@
 
 namespace trireme::comm {
 
-// One per process, made first in main() and destroyed last. One thread, the one that made it, may communicate.
-// Where MPI has been started before, it is left running, too.
+// One per process, constructed first in main() and destroyed last. Only the thread that constructs it may
+// communicate. If MPI is already initialized, the destructor leaves it running.
 class Session {
 public:
-    // Throws ResourceError, which names the ranks that are missing, where some have not come this far within
-    // `stall_seconds`.
+    // Collective over all ranks. Throws ResourceError, which names the missing ranks, if some have not called
+    // this within `stall_seconds`.
     Session(int& argc, char**& argv, double stall_seconds = device::Patience{}.stall_seconds);
     ~Session();
     Session(const Session&) = delete;
@@ -24,33 +24,33 @@ public:
 
     int rank() const { return rank_; }
     int size() const { return size_; }
-    double stall_seconds() const { return stall_seconds_; }   // as the session was made with
-    const std::vector<int>& nodes() const { return nodes_; }  // each rank's: the first that shares its memory
+    double stall_seconds() const { return stall_seconds_; }
+    const std::vector<int>& nodes() const { return nodes_; }  // per rank: the lowest rank of its node
     std::string host() const;
     int node() const { return nodes_[static_cast<std::size_t>(rank_)]; }
     std::string library() const;  // "Open MPI v4.1.4, ..."
 
-    // Collective over all ranks. A group of all ranks with message order of its own. `patience` limits the wait
-    // for ranks that do not call it, too, here and below.
+    // Collective over all ranks. Returns a new group of all ranks, whose messages are independent of those of
+    // other groups. Here and below, `patience` also limits the wait for ranks that do not make the call.
     std::unique_ptr<Communicator> all_ranks(std::string name, device::Patience patience) const;
 
-    // Collective over `ranks` alone (of the job, distinct, in any order, this one among them); groups are made
-    // in one order on every rank. Rank r of the group is ranks[r].
+    // Collective over `ranks` only. They are distinct ranks of the job, in any order, and include this one.
+    // Every rank must create its groups in the same order. Rank r of the group is ranks[r].
     std::unique_ptr<Communicator> group_of(const std::vector<int>& ranks, std::string name,
                                            device::Patience patience) const;
 
-    // Collective over `ranks`, likewise, all of one node. There is none of it yet.
+    // Collective over `ranks` only, which must be on one node. The result has no memory until take() is called.
     std::unique_ptr<NodeMemory> node_memory(const std::vector<int>& ranks, device::Patience patience) const;
 
-    // In a simulation alone.
+    // Throws BugError outside of a simulation.
     std::shared_ptr<const BlankMemory> blank_memory(std::size_t bytes) const;
 
-    // Ends MPI, as the destructor does; no member is called after that. Where the library does not come back
-    // within 20 seconds, `is_stuck` is called on another thread: MPICH 4.0 may wait for ever where ranks speak
-    // by TCP.
+    // Finalizes MPI, as the destructor does; no member may be called afterwards. If MPI_Finalize does not
+    // return within 20 seconds, `is_stuck` is called on another thread: MPICH 4.0 may hang there if ranks
+    // communicate over TCP.
     void end(const std::function<void()>& is_stuck);
 
-    // Ends the job on every rank, at once.
+    // Ends the job on all ranks at once.
     [[noreturn]] void abort(int exit_code) const;
 
 private:

@@ -1,4 +1,4 @@
-// Some numbers of every rank, step after step, gathered while the ranks go on.
+// An asynchronous all-gather of a few numbers per rank, once per step, that overlaps with the steps.
 #pragma once
 
 #include <deque>
@@ -9,7 +9,7 @@
 
 namespace trireme::comm {
 
-// The same `width` numbers of every rank, in rank order: sums over them have the same bits on all ranks.
+// The `width` numbers of every rank, in rank order, so that sums over them have the same bits on all ranks.
 class Gathered {
 public:
     Gathered(std::vector<double> values, std::size_t width) : values_(std::move(values)), width_(width) {}
@@ -26,13 +26,13 @@ private:
 
 class Tally {
 public:
-    // Every rank of `group`, which outlives the tally and is used for nothing else, posts as many rounds.
+    // `group` must outlive the tally and serve nothing else. All its ranks must post the same number of rounds.
     Tally(Communicator& group, std::size_t width) : group_(group), width_(width) {}
 
-    // Starts to send this rank's numbers of the next round to all others; never waits.
+    // Starts to send this rank's numbers of the next round to all others; never blocks.
     void post(std::span<const double> own);
-    // Collective over the group: waits until all ranks have posted the earliest round that has not been taken,
-    // and this rank has, and takes it.
+    // Collective over the group. Waits until all ranks have posted the earliest round that was not taken yet,
+    // and returns it. Throws BugError if this rank has not posted it.
     Gathered take();
 
     std::size_t posted() const { return posted_; }
@@ -48,7 +48,7 @@ private:
     Communicator& group_;
     std::size_t width_;
     std::size_t posted_ = 0;
-    std::deque<Round> rounds_;  // posted and not taken
+    std::deque<Round> rounds_;  // posted and not yet taken
 };
 
 }  // namespace trireme::comm

@@ -1,4 +1,5 @@
-// Simulated ranks: messages that take their time and carry no values, and objects that all ranks share.
+// Support for simulated ranks: messages that take simulated
+// time but carry no values, and objects that all ranks share.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +14,19 @@
 
 namespace trireme::comm {
 
-// `group`, for tensors of which only the shapes are known: their messages come from `memory` and go there. A
-// message longer than that is a ConfigError.
+// Wraps `group` for ghost tensors: messages are sent from `memory` and received into it. A message that is
+// longer than `memory` throws ConfigError.
 std::unique_ptr<Communicator> without_values(std::unique_ptr<Communicator> group,
                                              std::shared_ptr<const BlankMemory> memory);
 
-// Likewise, of a group whose ranks send each other alike parts: what a rank sends to all goes to its next one
-// in one message, as around a ring, which takes its adapter as long and the simulator a part of the work.
+// Does the same for a group whose ranks all exchange messages of equal length. All messages of a rank are
+// replaced by one long message to the next rank, as in a ring. It keeps the network adapter busy for the same
+// time, and costs the simulator less work.
 std::unique_ptr<Communicator> around_ring_without_values(std::unique_ptr<Communicator> group,
                                                          std::shared_ptr<const BlankMemory> memory);
 
-// Collective over `group`, in a simulation alone: rank 0's, for all to hold. The others give none.
+// Collective over `group`; for simulations only. Returns rank
+// 0's object on all ranks; `of_first` of the others is ignored.
 template <class T>
 std::shared_ptr<T> shared_by_first(Communicator& group, std::shared_ptr<T> of_first) {
     if (!device::time_is_simulated())
@@ -32,7 +35,7 @@ std::shared_ptr<T> shared_by_first(Communicator& group, std::shared_ptr<T> of_fi
     const auto address = reinterpret_cast<std::uintptr_t>(&of_first);
     const std::string told = gather_all(group, is_first ? std::to_string(address) : "").front();
     std::shared_ptr<T> own = *reinterpret_cast<const std::shared_ptr<T>*>(std::stoull(told));
-    barrier(group);  // rank 0's stays where it is until all hold it
+    barrier(group);  // keeps rank 0's pointer alive until all ranks have copied it
     return own;
 }
 

@@ -1,4 +1,4 @@
-// Everything a run is told, one struct per room. Option names match field names.
+// All settings of a run, one struct per subject. Option names match field names.
 #pragma once
 
 #include <cstdint>
@@ -24,72 +24,74 @@ namespace trireme::config {
 
 struct DataConfig {
     std::string corpus;
-    std::size_t max_length = 0;  // 0: the model's positions
+    std::size_t max_length = 0;  // tokens; 0: the model's positions
     data::LongRows long_rows = data::LongRows::split;
     double validation_share = 0.02;
     double epochs = 0;         // 0: --steps decides
-    bool document_end = true;  // --document-end eos | none
+    bool document_end = true;  // true for --document-end eos, false for none
 };
 
-// A model, and the single sizes that override it.
+// A model, and individual sizes that override its own.
 struct ModelChoice {
-    std::string name;             // a known name or a config.json; empty: that of `init`, or gpt2-tiny
-    std::string init = "random";  // or a stored model to start from: see StoredModel
+    std::string name;             // a known name or a config.json; if empty, the model of `init`, or gpt2-tiny
+    std::string init = "random";  // "random", or the path of a stored model to start from (see StoredModel)
     std::optional<std::size_t> layers, width, heads, groups, mlp_width, positions, vocabulary, labels, channels,
         image_size, patch;
     std::optional<bool> tied;
     std::optional<double> dropout;
 };
 
-// What is learned, and how its loss is made.
+// The training task and its loss.
 struct TaskConfig {
-    std::optional<Task> task;    // none: what model and corpus have in common
-    double mask_share = 0.15;    // of the tokens, Task::masked
-    double label_smoothing = 0;  // of the classes in training, Task::classify
+    std::optional<Task> task;    // if unset, the task that model and corpus have in common
+    double mask_share = 0.15;    // fraction of the tokens that are masked, for Task::masked
+    double label_smoothing = 0;  // label smoothing in training, for Task::classify
 };
 
 struct LayoutConfig {
-    int pipe = 1;                       // stages in a row, times the chunks
-    int data = 0;                       // replicas; 0: as many as the ranks allow
-    int tensor = 1;                     // ranks that share a replica's tensors
-    std::string layout;                 // a layout.json in place of a grid; empty: none
-    std::string partition = "uniform";  // see cut_layers(); or by the profile: measured, see balanced_cuts(),
-                                        // or pipedream, see share_layers()
-    std::uint64_t memory_limit = 0;     // bytes of a rank; 0: none
+    int pipe = 1;                       // number of ranks in a pipeline; each holds one stage per chunk
+    int data = 0;                       // number of data-parallel replicas; 0: as many as the ranks allow
+    int tensor = 1;                     // number of ranks per tensor group
+    std::string layout;                 // path of a layout file in place of a grid; may be empty
+    std::string partition = "uniform";  // see cut_layers(); from the profile: "measured" (balanced_cuts()) or
+                                        // "pipedream" (share_layers())
+    std::uint64_t memory_limit = 0;     // bytes per rank; 0: no limit
     bool sequence_parallel = false;
     bool shard_optimizer = true;
-    std::vector<plan::Recompute> recompute = {plan::Recompute::none};  // of all stages, or of each
+    std::vector<plan::Recompute> recompute = {plan::Recompute::none};  // one for all stages, or one per stage
 };
 
 struct ScheduleConfig {
-    std::string schedule = "1f1b";  // a name or a file of programs
-    int chunks = 1;                 // stages of a rank; zb-v has 2
-    std::size_t microbatches = 1;   // of a step, per replica of a grid, or in all for a layout file
+    std::string schedule = "1f1b";  // name of a schedule, or path of a file with programs
+    int chunks = 1;                 // stages per rank; zb-v has 2
+    std::size_t microbatches = 1;   // per step, and per replica of a grid; for a layout file the total
     plan::LengthPolicy length = plan::LengthPolicy::pad;
 };
 
-// How ghosts are charged for a pass: kernel by kernel, or, like an earlier one, as a whole, as many ranks are.
+// How simulated time is charged to ghosts: kernel by kernel, or pass by pass, where a pass takes as long as an
+// equal one before it. `automatic` chooses kernels for few ranks and passes for many.
 enum class Charging : std::uint8_t { automatic, kernels, passes };
 
-// Of a simulated cluster: as it is described, or one whose messages take no time.
+// The network of a simulated cluster: as described, or one whose messages take no time.
 enum class NetworkKind : std::uint8_t { described, free };
 
 struct CostConfig {
-    std::vector<ProfileFile> profiles = {};  // empty: none
-    std::string cluster = {};                // of a simulated run, a file: see plan/cluster.hpp; empty: none
+    std::vector<ProfileFile> profiles = {};
+    std::string cluster = {};  // path of the cluster file of a simulated run (plan/cluster.hpp); may be empty
     NetworkKind network = NetworkKind::described;
     Charging charging = Charging::automatic;
-    std::vector<schedule::StageCost> stages = {};  // of all, or of each; none: by the profile, or equal
+    std::vector<schedule::StageCost> stages = {};  // one for all, or per stage; empty: profile or equal costs
 };
 
-// ghost: shapes and costs alone, in simulated time. automatic: what all ranks have.
+// `ghost` computes shapes and costs only, in simulated time. `automatic` means cuda if every rank has a GPU,
+// and otherwise cpu.
 enum class DeviceKind : std::uint8_t { reference, cpu, cuda, ghost, automatic };
-enum class Precision : std::uint8_t { f32, f64, bf16 };  // bf16: of GPUs and ghosts
+enum class Precision : std::uint8_t { f32, f64, bf16 };  // bf16 needs GPUs or ghosts
 
 struct PrecisionConfig {
     Precision dtype = Precision::f32;
     DeviceKind device = DeviceKind::automatic;
-    std::string device_words = {};  // once ranks have chosen: which GPUs, or why none; empty: nothing to say
+    std::string device_words = {};  // names of the chosen GPUs, or why no GPU is used; may be empty
 };
 
 enum class OnNan : std::uint8_t { stop, skip };
@@ -98,25 +100,25 @@ enum class OnSaveError : std::uint8_t { stop, go_on };
 struct RunOptions {
     std::size_t steps = 0;         // 0: --epochs decides
     std::size_t batch = 8;         // samples per step over all replicas
-    bool is_batch_set = false;     // by --batch, or by fit_default_batch()
-    bool is_batch_raised = false;  // beyond the default, by fit_default_batch()
+    bool is_batch_set = false;     // set by --batch or by fit_default_batch()
+    bool is_batch_raised = false;  // raised above the default by fit_default_batch()
     std::uint64_t seed = 1;
     std::string run_dir;               // empty: runs/<model>-<date and time>
-    std::size_t eval_every = 0;        // steps; 0: at the end only
-    std::size_t log_every = 1;         // steps
-    std::size_t checkpoint_every = 0;  // steps; 0: at the end only
-    std::size_t keep = 0;              // checkpoints; 0: all
-    std::string resume = "off";        // or auto, or a checkpoint, or a run directory
+    std::size_t eval_every = 0;        // steps between evaluations; 0: only after the last step
+    std::size_t log_every = 1;         // steps between lines on the console
+    std::size_t checkpoint_every = 0;  // steps between checkpoints; 0: only after the last step
+    std::size_t keep = 0;              // number of newest checkpoints to keep; 0: all
+    std::string resume = "off";        // "off", "auto", or the path of a checkpoint or run directory
     OnSaveError on_save_error = OnSaveError::stop;
     double stall_timeout = 60;  // seconds
-    double time_limit = 0;      // seconds, before which it stops with a checkpoint; 0: none
+    double time_limit = 0;      // seconds; the run stops with a checkpoint before they are over; 0: no limit
     OnNan on_nan = OnNan::stop;
-    int gpu_clock = 0;  // MHz of each rank's GPU while it runs; 0: as it is
+    int gpu_clock = 0;  // MHz at which each rank's GPU is held during the run; 0: unchanged
     device::TracedSteps trace;
     bool dry_run = false;
     bool quiet = false;
     bool verbose = false;
-    int threads = 0;  // per rank; 0: cores / ranks on the node
+    int threads = 0;  // threads per rank; 0: cores / ranks on the node
 };
 
 struct RunConfig {
@@ -131,18 +133,18 @@ struct RunConfig {
     EmulationConfig emulation;
     PrecisionConfig precision;
     RunOptions run;
-    SlurmJob job;          // that it runs in
-    std::string resolved;  // as an INI file, every option with its value; becomes config.ini
-    SavedOptions options;  // the same for its checkpoints
-    std::optional<ResumedOptions> resumed = {};  // of a run that took its options from a checkpoint
+    SlurmJob job;          // the Slurm job in which the run executes
+    std::string resolved;  // every option with its value as an INI file; becomes config.ini
+    SavedOptions options;  // every option with its value, for the run's checkpoints
+    std::optional<ResumedOptions> resumed = {};  // set if the run took its options from a checkpoint
 };
 
-// Of `trireme evaluate`. Of the run, what says how to train is not looked at.
+// Settings of `trireme evaluate`. It ignores the training settings in `run`.
 struct EvaluateConfig {
     RunConfig run;
-    std::string resume;            // the stored model: see StoredModel
-    bool only_validation = false;  // the rows that training keeps for validation; otherwise all rows
-    std::string output;            // a JSON file for the figures; empty: none
+    std::string resume;            // path of the stored model; see StoredModel
+    bool only_validation = false;  // use only the rows that training keeps for validation, not all rows
+    std::string output;            // path of a JSON file for the figures; empty: no file
 };
 
 }  // namespace trireme::config

@@ -1,5 +1,5 @@
-// What the machine is made to look like, to try things. Nothing that decides may read it: it has to see a slow
-// rank in what was measured.
+// Emulated slow ranks, for experiments (--slow). No policy may read these settings: policies have to detect
+// slow ranks from measurements.
 #pragma once
 
 #include <cstddef>
@@ -10,25 +10,25 @@
 
 namespace trireme::config {
 
-// A rank that is named, all of them in turn, one that is drawn by lot, or whom a file names.
+// Which rank is slow: a given one, each rank in turn, a randomly drawn one, or those that a trace file lists.
 enum class SlowChoice : std::uint8_t { named, turn, random, trace };
 
-// The kernels of it that are: all, or matrix products with weights alone, so that what is left out of these is
-// not slowed (as FlexTP was tried).
+// Which kernels are slow: all, or only matmuls with weights. In the latter case skipped channels cost no extra
+// time (as in the experiments of FlexTP).
 enum class SlowKernels : std::uint8_t { all, products };
 
-// A rank whose kernels take `factor` times as long in some steps, counted from 1. Of a trace, which says the
-// rest by itself, only the file counts.
+// A rank whose kernels take `factor` times as long in some steps. Steps count from 1. With SlowChoice::trace
+// only `trace` is used.
 struct SlowRank {
-    int rank = 0;  // that is named
+    int rank = 0;  // for SlowChoice::named
     double factor = 1;
     std::size_t first_step = 1;
-    std::optional<std::size_t> last_step = {};  // none: to the end
+    std::optional<std::size_t> last_step = {};  // if unset, the last step of the run
     SlowChoice choice = SlowChoice::named;
     SlowKernels on = SlowKernels::all;
-    std::optional<std::size_t> every = {};      // steps from one turn or lot to the next; none: an epoch
-    std::optional<double> highest_factor = {};  // of random ones: drawn from `factor` to this
-    std::string trace = {};                     // a file: see train/slow_trace.hpp
+    std::optional<std::size_t> every = {};      // steps per turn or random choice; if unset, an epoch
+    std::optional<double> highest_factor = {};  // with SlowChoice::random, factors are drawn up to this value
+    std::string trace = {};                     // path of a trace; see setup/slow_trace.hpp
 };
 
 struct EmulationConfig {

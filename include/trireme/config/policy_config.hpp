@@ -1,4 +1,4 @@
-// When a run changes its plan, how, and why.
+// Settings of plan changes: the policy for slow ranks, recorded decisions, and how state moves.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,19 @@
 
 namespace trireme::config {
 
-// How the state gets from one plan to the next.
-//   stop      all of it between two steps
-//   overlap   parameters between two steps, what the optimizer keeps of them beside the second one
-//   twins     all of it between two steps, by way of memory that the ranks of a node share
+// How parameters and optimizer state move from one plan to the next.
+//   stop      all state between two steps, by messages
+//   overlap   parameters between two steps, optimizer state during the next step
+//   twins     all state between two steps, through staging copies in memory that the ranks of a node share
 //   restart   through a checkpoint
 enum class MoveWay : std::uint8_t { stop, overlap, twins, restart };
 
-// What is done about slow ranks.
-//   resize   they leave out a part of their products, and losses are others
-//   migrate  others of their team compute a part of it for them
-//   semi     both: they leave out what others cannot compute for them in time
-//   uneven   they get smaller shares
+// Policy for slow ranks.
+//   off      only reports them
+//   resize   slow ranks skip channels of their matmuls; the losses change
+//   migrate  helper ranks of the same team compute a fraction of their matmuls
+//   semi     both: slow ranks skip what helper ranks cannot compute in time
+//   uneven   slow ranks get smaller shares
 enum class StragglerPolicy : std::uint8_t { off, resize, migrate, semi, uneven };
 inline constexpr NamedValue<StragglerPolicy> straggler_policies[] = {
     {"off", StragglerPolicy::off, "exact: slow ranks are reported only"},
@@ -41,33 +42,33 @@ inline constexpr NamedValue<model::ChannelPolicy> channel_policies[] = {
     {"random", model::ChannelPolicy::random, "those drawn anew at each decision"},
     {"window", model::ChannelPolicy::window, "contiguous ones whose weights have changed most together"}};
 
+// True if the policy may make ranks skip channels.
 inline bool may_leave_out(StragglerPolicy policy) {
     return policy == StragglerPolicy::resize || policy == StragglerPolicy::semi;
 }
 
-// What slow ranks leave out.
+// How slow ranks skip channels.
 struct ResizeConfig {
-    double limit = 0.9;  // of a product
+    double limit = 0.9;  // maximum skipped fraction of a matmul
     model::ChannelPolicy select = model::ChannelPolicy::priority;
     model::Filling fill = model::Filling::zero;
-    bool by_variation = false;  // layers that vary more leave out less
-    bool decays_all = true;     // weights that were left out decay like the others
+    bool by_variation = false;  // layers whose weights change more skip fewer channels
+    bool decays_all = true;     // weight decay also applies to the weights of skipped channels
 };
 
-// When the plan changes, and to what.
 struct PolicyConfig {
-    std::string decisions;  // a file of them; empty: none
+    std::string decisions;  // path of a file of recorded decisions; may be empty
     MoveWay move = MoveWay::stop;
     StragglerPolicy straggler = StragglerPolicy::off;
     ResizeConfig resize = {};
-    layout::Spread spread = layout::Spread::tree;  // how a slow rank speaks to its helpers
-    double semi_slack = 0.03;  // of the shortest step: so much longer may one be in which less is left out
-    std::size_t bridge = 0;  // steps that a rank is slow before it gets smaller shares; others help until then
-    std::size_t look_every = 10;  // steps between two looks at what was observed
-    std::size_t horizon = 0;      // steps in which a change has to repay; 0: all that are left
+    layout::Spread spread = layout::Spread::tree;  // how a slow rank exchanges data with its helper ranks
+    double semi_slack = 0.03;     // with semi: fraction by which a step may be longer to skip fewer channels
+    std::size_t bridge = 0;       // with uneven: steps of steady slowness with migration before shares change
+    std::size_t look_every = 10;  // steps between two decisions of the policy
+    std::size_t horizon = 0;      // steps within which a change must repay its cost; 0: all remaining steps
 };
 
-// True if ranks may compute a part of another rank's products by --straggler.
+// True if the policy may make helper ranks compute a fraction of another rank's matmuls.
 inline bool may_migrate(const PolicyConfig& policy) {
     return policy.straggler == StragglerPolicy::migrate || policy.straggler == StragglerPolicy::semi ||
            (policy.straggler == StragglerPolicy::uneven && policy.bridge > 0);
@@ -78,7 +79,7 @@ inline bool may_change_layout(const PolicyConfig& policy) {
     return policy.straggler == StragglerPolicy::uneven || !policy.decisions.empty();
 }
 
-// True if a policy weighs what messages between ranks take.
+// True if the policy needs the measured links between ranks.
 inline bool needs_links(const PolicyConfig& policy) {
     return may_migrate(policy) || policy.straggler == StragglerPolicy::uneven;
 }

@@ -1,4 +1,4 @@
-// What --profile names, and for whom.
+// The profile files of --profile and the ranks that use them.
 #pragma once
 
 #include <optional>
@@ -6,7 +6,7 @@
 
 namespace trireme::config {
 
-// The first and the last of ranks that follow each other.
+// A range of consecutive ranks, given by its first and its last rank.
 struct RankSpan {
     int first = 0;
     int last = 0;
@@ -14,8 +14,9 @@ struct RankSpan {
     friend bool operator==(const RankSpan&, const RankSpan&) = default;
 };
 
-// A profile (see plan/profile.hpp) and the ranks that it is for. One without ranks is for all that no other
-// names; of several such, each of these ranks takes the one that was measured on a device of its own's name.
+// A profile (see plan/profile.hpp) and the ranks that use it. A profile without ranks is for all ranks that no
+// other profile names. If there are several such profiles, a rank uses the one that was measured on a device
+// with the name of its own device.
 struct ProfileFile {
     std::string path;
     std::optional<RankSpan> ranks = {};
@@ -23,7 +24,7 @@ struct ProfileFile {
     friend bool operator==(const ProfileFile&, const ProfileFile&) = default;
 };
 
-// As --profile reads it: "3=fast.json".
+// Returns the text that --profile reads, such as "3=fast.json".
 std::string to_string(const ProfileFile& file);
 std::string to_string(const RankSpan& ranks);  // "3", "0-3"
 

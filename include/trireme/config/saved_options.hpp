@@ -1,4 +1,4 @@
-// The options of a run as its checkpoints keep them, so that it can be resumed without repeating them.
+// The options of a run as its checkpoints store them, so that it can be resumed without repeating them.
 #pragma once
 
 #include <set>
@@ -14,15 +14,15 @@ struct OptionValue {
 
 struct SavedOptions {
     std::vector<OptionValue> values;
-    int ranks = 0;  // that the run had
+    int ranks = 0;  // number of ranks of the run
 };
 
-// The use that a resumed run made of the options in its checkpoint.
+// How a resumed run used the options in its checkpoint.
 struct ResumedOptions {
     SavedOptions saved;
-    std::set<std::string> given;       // names of options that the command line or a config file gives anew
-    std::vector<std::string> changes;  // options with another value than the saved one: "--lr was 0.001"
-    std::string layout = {};           // the layout chosen anew, in words; empty: the saved or the given one
+    std::set<std::string> given;       // names of options that the command line or a config file sets again
+    std::vector<std::string> changes;  // options whose value differs from the saved one: "--lr was 0.001"
+    std::string layout = {};           // describes a newly chosen layout; empty if it is the saved or given one
 };
 
 }  // namespace trireme::config

@@ -1,4 +1,4 @@
-// The tensors of one micro-batch, as plain host vectors with one entry per row.
+// Builds the tensors of one micro-batch, as host vectors with one entry per row.
 #pragma once
 
 #include <cstdint>
@@ -11,52 +11,53 @@
 
 namespace trireme::data {
 
-// Rows [begin, begin + length) are one sample; rows in no span are padding.
+// The rows [begin, begin + length) of one sample. Rows in no span are padding.
 struct TokenSpan {
     std::size_t begin = 0;
     std::size_t length = 0;
-    std::int64_t visit = 0;  // unique to (epoch, sample); what dropout is keyed by
+    std::int64_t visit = 0;  // unique to (epoch, sample); keys the random numbers of dropout
 };
 
-// How a sample becomes rows and targets.
+// Says how a sample becomes rows and targets.
 struct BatchRules {
     Task task = Task::language;
-    RandomKey mask_key = {};   // Task::masked: what is hidden depends on it, the visit and the place alone
-    double mask_share = 0.15;  // of the tokens but [CLS] and [SEP], one at least; of these, 8 in 10 become
-                               // [MASK], 1 any token that is not special, 1 stays (BERT)
-    std::size_t patch = 0;     // of images: pixels along the edge of a patch
-    std::vector<std::uint32_t> labels =
-        {};  // the model's class for each of the corpus; empty: the same numbers
+    RandomKey mask_key = {};  // Task::masked: with the visit and the position, selects the hidden tokens
+    // Fraction of hidden tokens among all but [CLS] and [SEP], at least one token. Of these, 8 in 10 become
+    // [MASK], 1 in 10 any token that is not special, and 1 in 10 stays (BERT).
+    double mask_share = 0.15;
+    std::size_t patch = 0;  // of images: edge of a patch in pixels
+    // Maps each class of the corpus to one of the model; if empty, the numbers are the same.
+    std::vector<std::uint32_t> labels = {};
 };
 
 struct Batch {
-    std::vector<std::int32_t> tokens;     // padding is token 0; of images zeros
-    std::vector<std::int32_t> targets;    // token or class; -1 where there is nothing to predict
+    std::vector<std::int32_t> tokens;     // 0 for padding and for images
+    std::vector<std::int32_t> targets;    // token or class; -1 if there is none
     std::vector<std::int32_t> predicted;  // the rows with a target, ascending
-    std::vector<std::int32_t> positions;  // within the sample
-    std::vector<std::int32_t> types;      // 1 from a question's context on, else 0
-    std::vector<std::int64_t> visits;     // of the row's sample
+    std::vector<std::int32_t> positions;  // position within the sample
+    std::vector<std::int32_t> types;      // 1 from the context of a question on, else 0
+    std::vector<std::int64_t> visits;     // visit of the row's sample
     std::vector<TokenSpan> spans;
-    // Task::span, (spans, 2), rows within the span: first and last of the answer, -1 where it is cut off; and
-    // [begin, end) of the context.
+    // Task::span, (spans, 2), rows relative to the span: first and last row of the answer, or -1 if it is cut
+    // off, and the range [begin, end) of the context.
     std::vector<std::int32_t> answers;
     std::vector<std::int32_t> contexts;
-    // Of images, (spans * patches, channels * patch * patch), from -1 to 1.
+    // (spans * patches, channels * patch * patch), from -1 to 1; for images only.
     std::vector<float> pixels;
-    std::size_t target_count = 0;  // terms of the loss: predicted rows, or answers
+    std::size_t target_count = 0;  // number of terms of the loss: predicted rows, or answers
 
     std::size_t rows() const { return tokens.size(); }
 };
 
-// Decides the padded length of each micro-batch. `longest` is what `fixed` pads to.
+// Chooses the padded length of a micro-batch; 0 means packed. `longest` is the length for LengthPolicy::fixed.
 plan::Microbatch make_microbatch(std::vector<plan::SampleVisit> visits, std::span<const Sample> samples,
                                  plan::LengthPolicy policy, std::size_t longest);
 
-// Reads the rows that a micro-batch names.
+// Reads the samples of a micro-batch and fills its tensors.
 Batch build_batch(const Corpus& corpus, std::span<const Sample> samples, const BatchRules& rules,
                   const plan::Microbatch& microbatch);
 
-// Terms of the loss in a list of visits; nothing of the rows is read but the places of questions.
+// Returns the number of terms of the loss in a list of visits. Reads no tokens or pixels.
 std::size_t count_targets(const Corpus& corpus, std::span<const Sample> samples, const BatchRules& rules,
                           std::span<const plan::SampleVisit> visits);
 

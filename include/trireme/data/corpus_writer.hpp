@@ -1,4 +1,4 @@
-// Making a corpus.
+// Creates a corpus.
 #pragma once
 
 #include <filesystem>
@@ -12,17 +12,17 @@
 
 namespace trireme::data {
 
-// What a corpus is made with, known before its first row.
+// Facts about a corpus that are known before its first row.
 struct CorpusDescription {
     RowKind kind = RowKind::text;
-    std::optional<Tokenizer> tokenizer;  // none: of images
-    ImageSize image;                     // of images
+    std::optional<Tokenizer> tokenizer;  // unset for images
+    ImageSize image;                     // for images
     std::string source;
     std::string filter;
     std::string licence;
 };
 
-// A row to be written: what its kind has, the rest empty.
+// A row to be written. Fields that its kind does not have stay empty.
 struct CorpusRow {
     std::vector<std::uint32_t> tokens;
     std::uint32_t label = 0;
@@ -30,23 +30,22 @@ struct CorpusRow {
     std::vector<std::uint8_t> pixels;  // (channels, height, width)
 };
 
-// Writes a corpus row by row into a hidden file beside `path`, and renames it into place when it is whole; a
-// file of that name is replaced then. Destroyed before finish(), it leaves nothing behind.
+// Writes a corpus row by row into a hidden file beside `path`. finish() renames it and thereby replaces an
+// existing file. If destroyed before finish(), leaves no file.
 class CorpusWriter {
 public:
-    // Throws ConfigError where the folder is missing or may not be written.
+    // Throws ConfigError if the folder is missing or not writable.
     CorpusWriter(const std::filesystem::path& path, const CorpusDescription& description);
     CorpusWriter(CorpusWriter&&) noexcept;
     CorpusWriter& operator=(CorpusWriter&&) noexcept;
     ~CorpusWriter();
 
-    // Tokens must lie within the vocabulary, answers in the context, and pixels must be as many as said
-    // (BugError). Throws ConfigError for an answer with a zero byte in it, ResourceError where the disk
-    // refuses.
+    // Throws BugError for tokens beyond the vocabulary, answers outside the context, or a wrong number of
+    // pixels. Throws ConfigError for an answer that contains a zero byte, ResourceError if the disk refuses.
     void add(const CorpusRow& row);
 
-    // Of labelled rows: the names of the classes by number, none for a label fewer (BugError). Without names
-    // there are as many classes as the largest label says.
+    // `class_names` are the names of the classes of labelled rows, by number. Throws BugError if there are
+    // fewer names than classes. Without names, the number of classes is one more than the largest label.
     CorpusInfo finish(std::vector<std::string> class_names = {});
 
 private:

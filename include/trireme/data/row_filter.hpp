@@ -1,4 +1,4 @@
-// Which rows of a source a user wants.
+// Selects rows of a source by their fields.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace trireme::data {
 
-// The rows a user wants: conditions joined by '&', all of which must hold. `field~text`: the field contains the
-// text; `field=text`: it is the text. Fields are found as SourceRow::find() does.
+// Selects rows by conditions joined by '&', all of which must hold. `field~text` holds if the field contains
+// the text, `field=text` if it equals the text. SourceRow::find() finds the fields.
 class RowFilter {
 public:
-    // Empty: every row. Throws ConfigError for a condition without field, '~' or '='.
+    // An empty `where` selects every row. Throws ConfigError for a condition without field, '~' or '='.
     explicit RowFilter(const std::string& where);
 
-    // Whether the row is wanted; counts it.
+    // True if the row is selected. Counts the row.
     bool keeps(const SourceRow& row);
 
-    // After the last row: throws ConfigError where no row had a field, or none was kept.
+    // Called after the last row. Throws ConfigError if no row had one of the fields, or none was selected.
     void check_selection() const;
 
     std::uint64_t rows_seen() const { return seen_; }
@@ -29,16 +29,16 @@ private:
     struct Condition {
         std::string field;
         std::string text;
-        bool whole = false;                 // '=' instead of '~'
-        std::vector<std::string> examples;  // the first unlike values, for the message when nothing matches
-        bool found = false;                 // some row has the field
+        bool whole = false;                 // '=' rather than '~'
+        std::vector<std::string> examples;  // first distinct values, for the message if no row matches
+        bool found = false;                 // true if some row has the field
     };
 
     bool holds(Condition& condition, const SourceRow& row) const;
 
     std::string where_;
     std::vector<Condition> conditions_;
-    std::vector<std::string> known_fields_;  // of the first row
+    std::vector<std::string> known_fields_;  // field names of the first row
     std::uint64_t seen_ = 0;
     std::uint64_t kept_ = 0;
 };

@@ -1,5 +1,5 @@
-// Which samples a corpus offers for a task: its rows, cut to the length a model can read, and split into a part
-// to train on and a part to validate on.
+// Lists the samples that a corpus offers for a task. Its rows are cut to the length that a model can read and
+// divided into training and validation samples.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace trireme::data {
 
-// What happens to a row longer than the limit: cut into consecutive samples, cut off, left out, or an error.
-// Questions and labelled texts make one sample each: for them `split` is `truncate`, and a question whose
-// answer was cut off is not trained on.
+// How to treat a row longer than the limit: cut it into consecutive samples, cut it off, skip it, or report an
+// error. Questions and labelled texts make one sample each, for which `split` means `truncate`. A question
+// whose answer was cut off is not trained on.
 enum class LongRows : std::uint8_t { split, truncate, drop, refuse };
 inline constexpr NamedValue<LongRows> treatments_of_long_rows[] = {
     {"split", LongRows::split, "cut them into several samples"},
@@ -25,15 +25,16 @@ inline constexpr NamedValue<LongRows> treatments_of_long_rows[] = {
 
 struct SampleRules {
     Task task = Task::language;
-    std::size_t max_length = 1024;  // rows of the model per sample
+    std::size_t max_length = 1024;  // maximum rows of the model per sample
     LongRows long_rows = LongRows::split;
-    bool append_end = true;  // Task::language: the end token follows each row, and its prediction counts
-    double validation_share = 0.02;  // of the rows, chosen by a hash of the row number alone; 1: all of them
-    std::size_t image_rows = 0;      // of images: the class token and the patches
+    bool append_end = true;  // Task::language: the end token follows each row and is predicted
+    // Fraction of validation rows, selected by a hash of the row number alone; 1 selects all rows.
+    double validation_share = 0.02;
+    std::size_t image_rows = 0;  // for images: the class token and the patches
 };
 
-// `length` rows that pass the model. For each task, in terms of the corpus's row:
-//   language            tokens [begin, begin + length) are read and [begin + 1, begin + length] predicted
+// A sample occupies `length` rows of the model. The tokens come from `row` of the corpus:
+//   language            reads tokens [begin, begin + length), predicts [begin + 1, begin + length]
 //   masked, classify    [CLS], tokens [begin, begin + length - 2), [SEP]
 //   span                [CLS], the question, [SEP], the first tokens of the context, [SEP]; begin is 0
 //   classify an image   the class token and the patches; begin is 0
@@ -46,17 +47,18 @@ struct Sample {
 struct SampleIndex {
     std::vector<Sample> train;
     std::vector<Sample> validation;
-    std::size_t longest = 0;  // of both
-    std::size_t left_out =
-        0;  // questions to validate on that make no sample: too long, or without room for a context
+    std::size_t longest = 0;  // longest sample of both lists
+    // Number of validation questions that make no sample: too long, or without room for a context.
+    std::size_t left_out = 0;
 };
 
-// Throws ConfigError if the corpus has no rows for the task or no special token that it needs, if nothing is
-// left to train on (or, with a share of 1, to validate on), or if a row is too long under LongRows::refuse.
+// Lists all samples. Throws ConfigError if the corpus has no rows for the task or lacks a special token that it
+// needs. It also throws if a row is too long under LongRows::refuse, or if there is no sample to train on (with
+// a validation share of 1, to validate on).
 SampleIndex index_samples(const Corpus& corpus, const SampleRules& rules);
 
-// The order in which samples are visited. Visit number v of a run is sample permutation(v % count) of epoch
-// v / count: no state, so a run can go on at any visit, and the number of ranks does not matter.
+// The order in which samples are visited. Visit v of a run is sample permutation(v % count) of epoch v / count.
+// There is no state, so that a run can resume at any visit, and the number of ranks does not matter.
 class Sampler {
 public:
     Sampler(std::uint64_t samples, std::uint64_t seed);  // samples > 0
@@ -69,7 +71,7 @@ private:
 
     std::uint64_t samples_;
     RandomKey key_;
-    int half_bits_;  // the permutation works on 2 * half_bits_ bits
+    int half_bits_;  // the permutation acts on 2 * half_bits_ bits
 };
 
 }  // namespace trireme::data

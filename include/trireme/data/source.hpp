@@ -1,5 +1,5 @@
-// Where the rows of a corpus come from: JSON lines, plain text, SQuAD's questions, CIFAR-10's and MNIST's
-// images (each gzipped or not), or the synthetic sample.
+// Reads the rows of a corpus from their source: JSON lines, plain text, SQuAD, CIFAR-10 or MNIST files (each
+// gzipped or not), or the synthetic sample.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,16 @@
 
 namespace trireme::data {
 
-// What a file holds.
-//   automatic   told by each file's name and first bytes: .jsonl and .ndjson hold JSON lines, .txt and .md
-//   text,
-//               .bin CIFAR-10, names that end in -ubyte MNIST; other files hold SQuAD if they are one JSON
-//               object with a list `data`, JSON lines if they begin with '{' or are named .json, text otherwise
-//   jsonl       a JSON object a line
+// Formats of an input file.
+//   automatic   detected by name and first bytes: .jsonl and .ndjson are JSON lines, .txt and .md text,
+//               .bin CIFAR-10, names that end in -ubyte MNIST. Other files are SQuAD if they are one JSON
+//               object with a list `data`, JSON lines if they begin with '{' or are named .json, else text
+//   jsonl       one JSON object per line
 //   text        plain text
 //   squad       data[].paragraphs[]: context, qas[]: id, question, answers[]: text, answer_start (counted in
 //               Unicode characters)
-//   cifar10     a label byte, 3 x 32 x 32 pixels, and so on
-//   mnist       IDX: a file of images, and one of their labels
+//   cifar10     per image one byte of label and 3 x 32 x 32 pixels
+//   mnist       IDX: one file of images, and one of their labels
 enum class SourceFormat : std::uint8_t { automatic, jsonl, text, squad, cifar10, mnist };
 
 inline constexpr NamedValue<SourceFormat> source_formats[] = {
@@ -35,7 +34,7 @@ inline constexpr NamedValue<SourceFormat> source_formats[] = {
     {"cifar10", SourceFormat::cifar10, "CIFAR-10's binary files"},
     {"mnist", SourceFormat::mnist, "MNIST's IDX files"}};
 
-// What becomes a row of plain text.
+// The unit of plain text that becomes a row.
 enum class RowUnit : std::uint8_t { line, paragraph, file };
 
 inline constexpr NamedValue<RowUnit> row_units[] = {
@@ -44,19 +43,19 @@ inline constexpr NamedValue<RowUnit> row_units[] = {
     {"file", RowUnit::file, "each file"}};
 
 struct SourceConfig {
-    std::vector<std::string> inputs;  // of MNIST: files of images and of labels, paired in their order
+    std::vector<std::string> inputs;  // for MNIST, files of images and of labels, paired in their order
     SourceFormat format = SourceFormat::automatic;
     RowUnit unit = RowUnit::paragraph;
-    std::string synthetic;  // "csn": the synthetic sample instead of inputs
-    std::size_t count = 0;  // its rows
+    std::string synthetic;  // "csn" selects the synthetic sample; then there are no inputs
+    std::size_t count = 0;  // number of synthetic rows
     std::uint64_t seed = 0;
 };
 
-// Reads one row after another and holds no more than one (but a whole file where that is the row, or SQuAD).
+// Reads rows one after another. Holds one row in memory, or a whole file if the file is the row or is SQuAD.
 class RowReader {
 public:
-    // Throws ConfigError, before any row is read, where an input is missing, a folder, of a form that is not
-    // read, where inputs hold different kinds of rows, or images of different sizes.
+    // Throws ConfigError, before any row is read, if an input is missing, a folder, or of an unsupported
+    // format. It also throws if inputs hold different kinds of rows or images of different sizes.
     explicit RowReader(SourceConfig config);
     RowReader(RowReader&&) noexcept;
     RowReader& operator=(RowReader&&) noexcept;
@@ -64,14 +63,15 @@ public:
 
     RowKind kind() const;                          // of all rows: text, question or image
     ImageSize image_size() const;                  // of all images
-    std::vector<std::string> class_names() const;  // where the format has names for them
+    std::vector<std::string> class_names() const;  // empty if the format has no names
 
-    // False at the end. Throws ConfigError where a file cannot be read on: a damaged gzip file, say.
+    // Returns false at the end. Throws ConfigError if a file cannot be read further, such as a damaged gzip
+    // file.
     bool next(SourceRow& row);
 
-    std::uint64_t bytes_read() const;    // after unpacking
-    double share_done() const;           // of all inputs, 0 to 1
-    std::uint64_t unanswerable() const;  // questions passed over because SQuAD says they have no answer
+    std::uint64_t bytes_read() const;    // after decompression
+    double share_done() const;           // fraction of all inputs, from 0 to 1
+    std::uint64_t unanswerable() const;  // skipped questions that SQuAD marks as unanswerable
 
 private:
     struct State;

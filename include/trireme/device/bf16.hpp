@@ -1,4 +1,4 @@
-// Numbers of 16 bits: a float without the last 16 bits of its fraction.
+// The bfloat16 number type: a float without the last 16 bits of its fraction.
 #pragma once
 
 #include <bit>
@@ -10,7 +10,7 @@ struct Bf16 {
     std::uint16_t bits = 0;
 
     Bf16() = default;
-    // The nearest one; of two equally near ones that whose last bit is 0. A NaN stays one.
+    // Rounds to nearest, ties to even. A NaN stays a NaN.
     constexpr Bf16(float value) : bits(rounded(std::bit_cast<std::uint32_t>(value))) {}
     constexpr operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 

@@ -1,4 +1,4 @@
-// Memory: its owners, how much of it there is, and copies and sums of tensors in it.
+// Owners of device memory, and copies and sums of tensors.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace trireme::device {
 
-// Owns zeroed, aligned memory. Pages of the machine's cost nothing until they are touched.
+// Owns zeroed, aligned memory. Pages of host memory take no space until they are touched.
 class Buffer {
 public:
     Buffer() = default;
-    Buffer(std::size_t bytes, MemorySpace place);  // throws ResourceError if there is no more
+    Buffer(std::size_t bytes, MemorySpace place);  // throws ResourceError if out of memory
     Buffer(Buffer&& other) noexcept;
     Buffer& operator=(Buffer&& other) noexcept;
     Buffer(const Buffer&) = delete;
@@ -30,26 +30,28 @@ private:
     MemorySpace place_ = MemorySpace::host;
 };
 
-// Hands out tensors one after the other from one buffer; `release` takes back all that came after a `mark`.
-// A ghost arena has no end and counts: its peak() is the capacity that a real one needs for the same calls.
+// A stack allocator: tensors come one after the other from one buffer. `release`
+// frees all that were taken after a `mark`. A ghost arena never overflows; its
+// peak() is the capacity that a real one needs for the same calls.
 class Arena {
 public:
     Arena(std::string name, std::size_t capacity_bytes, MemorySpace place);
 
-    Tensor tensor(DType dtype, std::size_t rows, std::size_t columns);  // starts on a cache line; not cleared
+    // The tensor starts on a cache line and is not cleared. Throws BugError if the arena overflows.
+    Tensor tensor(DType dtype, std::size_t rows, std::size_t columns);
     std::size_t mark() const { return used_; }
     void release(std::size_t mark) { used_ = mark; }
 
     std::size_t peak() const { return peak_; }  // bytes
 
 private:
-    std::string name_;  // for the message when it overflows
+    std::string name_;  // for the message of an overflow
     Buffer buffer_;
     std::size_t used_ = 0;
     std::size_t peak_ = 0;
 };
 
-// Gives back, at the end of a scope, what was taken from an arena in it.
+// Releases, at the end of a scope, all tensors that were taken from an arena within it.
 class ArenaScope {
 public:
     explicit ArenaScope(Arena& arena) : arena_(arena), mark_(arena.mark()) {}
@@ -62,14 +64,15 @@ private:
     std::size_t mark_;
 };
 
-// Both are of the same type and shape, in the machine's memory or the GPU's, and do not overlap. Where either
-// is the GPU's, behind all that this process has given it to do, and done when it returns; so long it waits for
-// it. Nothing is copied where either is a ghost. Throws BugError where they differ.
+// Copies between tensors of equal type and shape, in host or GPU memory, that do not overlap. If either is on
+// the GPU, the copy runs after all work that this process has queued there, and is complete on return;
+// `patience` bounds the wait. Copies nothing if either is a ghost. Throws BugError if types or shapes differ.
 void copy_rows(ConstTensor from, Tensor to, const Patience& patience = {});
 
-// own = values of rank 0 + of rank 1 + ..., where those of rank `self` are in `own` (1, elements) and the
-// others' in the rows of `others` (ranks - 1, elements), in their order. All are of one floating-point type and
-// in one place; of the GPU's, behind all that this process has given it to do. Nothing is done to ghosts.
+// Computes own = values of rank 0 + values of rank 1 + ... in this order. The values of rank `self` are in
+// `own` (1, elements), those of the others are the rows of `others` (ranks - 1, elements), in rank order. All
+// have one floating-point type and one memory space. On the GPU the sum is queued after all work of this
+// process. No-op for ghosts.
 void sum_in_order(Tensor own, std::size_t self, ConstTensor others);
 
 }  // namespace trireme::device

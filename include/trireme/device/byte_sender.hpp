@@ -1,4 +1,4 @@
-// What the processor sends to the GPU again and again, through memory that it keeps.
+// Asynchronous copies of bytes from host to GPU, through staging buffers that are reused.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,15 @@ namespace trireme::device {
 
 class ByteSender {
 public:
-    // To a queue that outlives all that was sent. There are `blocks` from the first on, each for at most
-    // `block_bytes`; others are made when they are needed, and used again.
+    // `queue` must outlive all blocks that are sent. Allocates `blocks` blocks of `block_bytes` bytes at once;
+    // others are allocated when needed, and reused.
     explicit ByteSender(GpuQueue& queue, std::size_t block_bytes = 4096, std::size_t blocks = 0);
     ~ByteSender();
     ByteSender(const ByteSender&) = delete;
     ByteSender& operator=(const ByteSender&) = delete;
 
-    // The same bytes on the GPU, for what the queue is given from here on, until they are let go.
+    // Queues the copy and returns the address on the GPU. Work that is queued later may read it. The block is
+    // reused once the last owner of the pointer is gone.
     std::shared_ptr<std::byte> send(std::span<const std::byte> bytes);
 
 private:

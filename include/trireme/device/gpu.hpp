@@ -1,4 +1,5 @@
-// The GPU below a rank: CUDA's, an emulated one of the tests, or none, as the program was linked.
+// The GPU of a rank. Depending on what the program is linked
+// with, it is a CUDA GPU, an emulated one for tests, or none.
 #pragma once
 
 #include <cstddef>
@@ -15,50 +16,50 @@ namespace trireme::device {
 struct GpuFacts {
     int number = 0;
     std::string name = {};                // "NVIDIA H200"
-    std::string bus_id = {};              // "0000:1B:00.0": one of its machine has it
-    int capability = 0;                   // 90
-    std::size_t memory_bytes = 0;         // that it has
+    std::string bus_id = {};              // "0000:1B:00.0"; unique on its host
+    int capability = 0;                   // compute capability: 90 for 9.0
+    std::size_t memory_bytes = 0;         // total
     int processors = 0;                   // multiprocessors
-    std::size_t shared_memory_bytes = 0;  // that a block may have at most
+    std::size_t shared_memory_bytes = 0;  // maximum per block
 };
 
-// All that this process may use, or why it may use none.
+// All GPUs that this process may use, or why there are none.
 struct GpuSearch {
     std::vector<GpuFacts> gpus = {};
-    std::string complaint = {};  // "this program was built without CUDA"; empty where there are some
+    std::string complaint = {};  // "this program was built without CUDA"; empty if there are GPUs
 };
 GpuSearch find_gpus();
 
-// This process' from here on: whatever follows is done on it. Throws ResourceError.
+// Selects the GPU that all later calls use. Throws ResourceError if it does not start.
 void use_gpu(int number);
 
-// Of the GPU in use: the first one, unless told otherwise.
+// Facts and free memory of the selected GPU; the first one if use_gpu() was not called.
 GpuFacts gpu_in_use();
 std::size_t free_gpu_memory();  // bytes
 
-// Memory of the GPU, zeroed; throws ResourceError where there is no more.
+// Allocates zeroed GPU memory. Throws ResourceError if out of memory.
 std::byte* take_gpu_memory(std::size_t bytes);
 void give_back_gpu_memory(std::byte* memory) noexcept;
-std::size_t most_gpu_memory();  // bytes that this process had taken at once, at most
-void forget_most_gpu_memory();  // until now: counts from what is taken
+std::size_t most_gpu_memory();  // peak of the bytes that this process has allocated
+void forget_most_gpu_memory();  // resets the peak to what is allocated now
 
-// Memory of the machine that the GPU reads and writes without the processor's help.
+// Pinned host memory, which the GPU reads and writes by itself.
 std::byte* take_pinned_memory(std::size_t bytes);
 void give_back_pinned_memory(std::byte* memory) noexcept;
 
-// Rows of `row_bytes`, one `..._stride` bytes after the other, between the GPU and the machine or within
-// either: behind all that this process has given the GPU to do, and done when it returns. For any thread.
+// Copies `rows` rows of `row_bytes` bytes between GPU and host memory, or within either. Strides are in bytes.
+// The copy runs after all work that this process has queued on the GPU, and is complete on return. Thread-safe.
 void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                    std::size_t row_bytes, std::size_t rows);
 
-// Until the GPU that has this memory has done all that the process has given it: such a copy would wait for one
-// that hangs for ever. For any thread.
+// Waits until the GPU that owns `memory` has finished all work of this process. Call it before copy_gpu_rows(),
+// which would wait forever for a GPU that hangs. Thread-safe.
 void wait_for_gpu(const void* memory, const Patience& patience);
 
-// As sum_in_order(), of the GPU's memory.
+// Does what sum_in_order() does, for tensors in GPU memory.
 void sum_in_order_on_gpu(Tensor own, std::size_t self, ConstTensor others);
 
-// A moment in the work of a queue.
+// A moment in the work of a queue: a CUDA event.
 class GpuMoment {
 public:
     GpuMoment();
@@ -66,8 +67,8 @@ public:
     GpuMoment(GpuMoment&& other) noexcept;
     GpuMoment& operator=(GpuMoment&& other) noexcept;
 
-    bool is_over() const;                                  // true too where none was marked
-    double seconds_since(const GpuMoment& earlier) const;  // both are over
+    bool is_over() const;                                  // also true if never marked
+    double seconds_since(const GpuMoment& earlier) const;  // both must be over
 
     void* native() const { return event_; }  // the library's own handle
 
@@ -76,24 +77,24 @@ private:
     void* event_ = nullptr;
 };
 
-// Work that the GPU does in the order in which it is given, while the processor goes on.
+// A queue of asynchronous work that the GPU executes in order: a CUDA stream.
 class GpuQueue {
 public:
     GpuQueue();
-    static GpuQueue alone();  // one that copy_gpu_rows() and sum_in_order_on_gpu() do not wait for
+    static GpuQueue alone();  // a queue that copy_gpu_rows() and sum_in_order_on_gpu() do not wait for
     ~GpuQueue();
     GpuQueue(GpuQueue&& other) noexcept;
     GpuQueue& operator=(GpuQueue&& other) noexcept;
 
-    // Between the GPU's memory and pinned memory, or within the GPU's.
+    // Copies between GPU memory and pinned memory, or within GPU memory.
     void copy(void* to, const void* from, std::size_t bytes);
     void clear(void* memory, std::size_t bytes);
 
-    void mark(GpuMoment& moment);            // behind all that it was given
-    void wait_for(const GpuMoment& moment);  // what it is given from here on begins after it
+    void mark(GpuMoment& moment);            // sets the moment after all queued work
+    void wait_for(const GpuMoment& moment);  // work that is queued later begins after the moment
 
-    // The processor waits: until all is done, or the moment is over, and as long as its patience lasts. Throws
-    // ResourceError where the GPU failed.
+    // Block the calling thread until the queue is empty, or until the moment is over. Throw ResourceError if
+    // the GPU failed, or if the wait exceeds the patience.
     void wait() const;
     void wait_until_over(const GpuMoment& moment) const;
     void have_patience(const Patience& patience) { patience_ = patience; }
@@ -108,20 +109,20 @@ private:
     Patience patience_ = {};
 };
 
-// Blocks of threads.
+// The launch configuration of a kernel.
 struct GpuGrid {
     unsigned blocks_x = 1;
     unsigned blocks_y = 1;
     unsigned blocks_z = 1;
-    unsigned threads = 256;  // of a block
+    unsigned threads = 256;  // per block
     std::size_t shared_bytes = 0;
 };
 
-// A kernel, as CUDA knows it, and the addresses of its arguments.
+// Queues a kernel. `arguments` are the addresses of its arguments, as in cudaLaunchKernel.
 void start_kernel(GpuQueue& queue, const GpuGrid& grid, const void* kernel, void** arguments);
 
-// Multiplications and additions a second of dense matrix products, as the data sheet has them: of bf16 on
-// tensor cores, of f32 without rounding to shorter numbers. None: no sheet of that GPU is known here.
+// Peak flops per second of dense matmuls, from the data sheet: bf16 on tensor cores, f32 without rounding to
+// shorter types. Empty if the data sheet of that GPU is not known here.
 std::optional<double> dense_rate_of(const std::string& gpu, DType dtype);
 
 }  // namespace trireme::device

@@ -1,5 +1,5 @@
-// What NVIDIA's management library (NVML) tells of a GPU, and the clock that it can be held at. The library is
-// looked for when something needs it: a program starts without it.
+// Reads a GPU's sensors and locks its clock through NVIDIA's management library (NVML). The library is loaded
+// on first use, so that a program starts without it.
 #pragma once
 
 #include <memory>
@@ -9,21 +9,21 @@
 
 namespace trireme::device {
 
-// What is not told is none, never 0.
+// The sensors of a GPU. A value that NVML does not report is empty, never 0.
 struct GpuReading {
     std::optional<double> joules = {};     // since its driver was loaded
-    std::optional<double> watts = {};      // as it measures them: of about the last second
+    std::optional<double> watts = {};      // averaged by the GPU over about the last second
     std::optional<double> clock_mhz = {};  // of its multiprocessors
     std::optional<double> memory_clock_mhz = {};
     std::optional<double> celsius = {};
-    std::optional<double> used_bytes = {};  // by all processes, and by the driver
+    std::optional<double> used_bytes = {};  // by all processes and the driver
     std::optional<double> total_bytes = {};
-    std::optional<double> power_limit_watts = {};  // that it keeps to
+    std::optional<double> power_limit_watts = {};  // the enforced limit
 
     friend bool operator==(const GpuReading&, const GpuReading&) = default;
 };
 
-// What does not change by itself.
+// Properties of a GPU that stay constant during a run.
 struct GpuLimits {
     std::optional<double> default_power_limit_watts = {};
     std::optional<double> highest_clock_mhz = {};
@@ -39,32 +39,32 @@ class GpuMeter {
 public:
     static constexpr const char* standard_library = "libnvidia-ml.so.1";
 
-    // Of the GPU at that place of its machine, "0000:17:00.0", be it whole or the one that a slice is of.
-    // Throws ResourceError where the library is missing, does not start, or knows no such GPU.
+    // `bus_id` is that of the physical GPU, "0000:17:00.0", also if the process uses a MIG slice of it. Throws
+    // ResourceError if the library is missing, does not start, or knows no such GPU.
     explicit GpuMeter(const std::string& bus_id, const std::string& library = standard_library);
     ~GpuMeter();
     GpuMeter(GpuMeter&& other) noexcept;
     GpuMeter& operator=(GpuMeter&& other) noexcept;
 
     const std::string& bus_id() const { return bus_id_; }
-    std::string driver() const;  // "550.54.15"; empty: it does not tell
+    std::string driver() const;  // "550.54.15"; empty if unknown
 
     GpuReading read() const;
-    std::optional<double> joules() const;  // those of read()
+    std::optional<double> joules() const;  // the value that read() reports, alone
     GpuLimits limits() const;
 
-    // MHz that its multiprocessors can be held at, the highest first; empty: it does not tell.
+    // Clocks in MHz that the multiprocessors can be locked at, highest first; empty if unknown.
     std::vector<int> clocks() const;
 
-    // Throws ConfigError where clocks() does not have it.
+    // Throws ConfigError if clocks() is known and lacks `mhz`.
     void check_clock(int mhz) const;
 
-    // Holds it at that clock until somebody gives it back, this process or another one: nothing else ends it,
-    // and what an administrator had it at before is not known. Throws ConfigError where it is none of clocks(),
-    // or this process may not, and ResourceError where the GPU fails.
+    // Locks the clock. It stays locked, even after this process ends, until some process calls
+    // give_clock_back(). An earlier lock by an administrator cannot be restored. Throws ConfigError if clocks()
+    // lacks `mhz` or this process lacks the permission, and ResourceError if the GPU fails.
     void hold_clock(int mhz) const;
 
-    // From any thread, at any time, also where nothing was held. False: it is not back.
+    // Unlocks the clock; returns false on failure. May be called from any thread, also if nothing is locked.
     bool give_clock_back() const noexcept;
 
 private:
@@ -73,7 +73,7 @@ private:
     void* device_ = nullptr;  // the library's own handle
 };
 
-// A meter, or why there is none.
+// A meter, or the reason why there is none.
 struct GpuMeterSearch {
     std::optional<GpuMeter> meter = {};
     std::string complaint = {};

@@ -1,4 +1,4 @@
-// What kernels took on the GPU, which the processor only learns once they are over.
+// Measures kernels on a GPU with events. Their times are known only after the kernels have ended.
 #pragma once
 
 #include <vector>
@@ -8,38 +8,38 @@
 
 namespace trireme::device {
 
-// Of the kernels of one queue, which outlives it. Marks lie between kernels, and before those that find the GPU
-// idle: what it waited for is no kernel's time.
+// Times the kernels of one queue, which must outlive it. Events are recorded after each kernel, and before a
+// kernel that finds the GPU idle, so that idle time counts for no kernel.
 class GpuTimes {
 public:
     explicit GpuTimes(GpuQueue& queue) : queue_(queue) {}
 
     GpuQueue& queue() { return queue_; }
 
-    // Around one kernel.
+    // Called immediately before and after a kernel is queued.
     void begin();
     void end(const Cost& cost);
-    // The kernel that ended last is one of the products of blocks.
+    // Marks the kernel of the last end() as a matmul of a transformer block.
     void note_product(double flops, double whole_flops);
 
-    // Waits until all are over, enters them and forgets them.
+    // Waits until all kernels are over, enters their times and forgets them.
     void settle(Ledger& ledger, ProductWork& products);
 
 private:
     struct Lap {
         Cost cost;
-        std::size_t begin = 0;  // the moments
+        std::size_t begin = 0;  // index in moments_; also `end`
         std::size_t end = 0;
-        ProductWork product = {};  // without its seconds; nothing: it is none
+        ProductWork product = {};  // without seconds; zero if the kernel is no matmul of a block
     };
 
     std::size_t mark();
     void stay_near();
 
     GpuQueue& queue_;
-    std::vector<GpuMoment> moments_;  // made once, used again
-    std::size_t marked_ = 0;          // of these
-    std::size_t begun_ = 0;           // the moment
+    std::vector<GpuMoment> moments_;  // reused after settle()
+    std::size_t marked_ = 0;          // number of moments in use
+    std::size_t begun_ = 0;           // index of the moment at which the current kernel begins
     std::vector<Lap> laps_;
 };
 

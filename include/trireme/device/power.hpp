@@ -1,5 +1,5 @@
-// The clocks of this rank's device and what it consumes: of a simulated device as its cluster describes it; of
-// one that runs by the wall nothing is known yet.
+// Clock states and energy of this rank's device. A simulated device has those of its cluster file; a real
+// device has none here (gpu_meter.hpp serves real GPUs).
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,24 @@ namespace trireme::device {
 
 struct ClockState {
     double mhz = 0;
-    double speed = 1;  // of the highest clock's
+    double speed = 1;  // as a fraction of the speed at the highest clock
 
     friend bool operator==(const ClockState&, const ClockState&) = default;
 };
 
-// The highest first; none: the clock cannot be set.
+// Clock states, highest first; empty if the clock cannot be set.
 std::vector<ClockState> clock_states();
 
-// The number of the state that is set; 0 where there are none.
+// Index of the current state; 0 if there are none.
 std::size_t clock_state();
 
-// Sets one of clock_states(). What a stream takes to compute follows only by set_clock().
+// Selects one of clock_states(). Kernel times of streams change only with set_clock().
 void set_clock_state(std::size_t state);
 
-// Sets it, and has the kernels of `stream` take as long as it makes them.
+// Selects a state and scales the simulated kernel times of `stream` with it.
 void set_clock(std::size_t state, Stream& stream);
 
-// What the device has consumed since some moment in the past; none: nothing measures it.
+// Energy that the device has consumed since an arbitrary moment in the past; empty if it is not measured.
 std::optional<double> consumed_joules();
 
 }  // namespace trireme::device

@@ -1,4 +1,4 @@
-// A library that is looked for when something needs it: a program starts without it.
+// A shared library that is loaded on first use, so that a program starts without it.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@ namespace trireme::device {
 
 class SharedLibrary {
 public:
-    // The first of these names that the system finds. Throws ResourceError, which says `purpose`, if there is
-    // none.
+    // Loads the first of `names` that the system finds. Throws
+    // ResourceError, whose message names `purpose`, if there is none.
     SharedLibrary(const std::vector<std::string>& names, const std::string& purpose);
     ~SharedLibrary();
     SharedLibrary(const SharedLibrary&) = delete;
     SharedLibrary& operator=(const SharedLibrary&) = delete;
 
-    // Sets `function` to the one of that name. Throws ResourceError where the library has none.
+    // Sets `function` to the address of the function `name`. Throws ResourceError if the library lacks it.
     template <class Function>
     void find(const char* name, Function*& function) const {
         function = reinterpret_cast<Function*>(address_of(name));

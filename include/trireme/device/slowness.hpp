@@ -1,12 +1,11 @@
-// A device that is slower than the machine makes it, so that people can try what slow ones do.
+// Slows a device down artificially, so that users can try how runs cope with stragglers.
 #pragma once
 
 namespace trireme::device {
 
 struct Cost;
 
-// How many times as long kernels take, at least 1 each: all of them, and matrix products with weights beside
-// that.
+// Slowdown factors, at least 1: of all kernels, and an additional one of matmuls with weights.
 struct SlowFactors {
     double all = 1;
     double products = 1;
@@ -14,23 +13,24 @@ struct SlowFactors {
     friend bool operator==(const SlowFactors&, const SlowFactors&) = default;
 };
 
-// Kernels take so many times as long. What a kernel is to take longer is owed, and spent when that is worth a
-// sleep: a sleep takes some 50 microseconds too long, which are taken off what is owed next. Where time is
-// simulated it is spent at once.
+// Multiplies the time of kernels. The extra time is owed first, and spent once
+// it is long enough for a sleep. A sleep overshoots by some 50 microseconds,
+// which are subtracted from what is owed next. Simulated time is spent at once.
 class Slowness {
 public:
-    // From here on; of 1 and 1: as fast as the machine. Of other factors nothing is owed.
+    // Sets the factors of later kernels. If they differ from the current ones, owed time is cancelled.
     void set(const SlowFactors& factors);
 
-    // Behind a kernel that took `seconds`: what it takes on the slow device.
+    // Called after a kernel that took `seconds`. Returns its time on the slow device.
     double after_kernel(const Cost& cost, double seconds) {
         return factors_ == SlowFactors{} ? seconds : prolong(cost, seconds);
     }
 
-    // Spends what is still owed: others may learn of what was computed when a slow device would have done it.
+    // Spends the owed time. Called before other ranks may see
+    // results, so that they see them no sooner than on a slow device.
     void settle();
 
-    double owed() const { return owed_; }  // seconds; below 0: spent in advance
+    double owed() const { return owed_; }  // seconds; negative if a sleep took too long
 
 private:
     double prolong(const Cost& cost, double seconds);

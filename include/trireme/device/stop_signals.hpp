@@ -1,4 +1,4 @@
-// Signals that ask a process to stop, left for it to look at when it has finished what it is doing.
+// Catches the signals that ask a process to stop, so that the process can stop at a safe moment.
 #pragma once
 
 #include <array>
@@ -11,21 +11,22 @@
 
 namespace trireme::device {
 
-// One in a process, made before any other thread that the program starts.
+// At most one per process, constructed before the program starts any other thread.
 //
-// A thread waits for SIGUSR1, SIGTERM, SIGINT and SIGHUP, which end nothing from here on. A second SIGINT ends
-// the process at once, as it would have without this. SIGHUP stays ignored if it was ignored before (nohup).
+// A thread waits for SIGUSR1, SIGTERM, SIGINT and SIGHUP, which no longer end the process. A second SIGINT does
+// end it at once. SIGHUP stays ignored if it was ignored before (nohup).
 class StopSignals {
 public:
     StopSignals();
-    ~StopSignals();  // the signals do again what they did before
+    ~StopSignals();  // restores the earlier handlers
     StopSignals(const StopSignals&) = delete;
     StopSignals& operator=(const StopSignals&) = delete;
 
-    // A library may have taken them since, for this thread or for all. Called by the thread that made this.
+    // Installs the handlers again, in case a library has replaced them. Must be called by the thread that
+    // constructed this.
     void take_back();
 
-    // The first that came, one of `numbers`; 0: none.
+    // The first signal that came, one of `numbers`; 0 if none.
     int received() const { return received_; }
 
     static constexpr std::array<int, 4> numbers{SIGUSR1, SIGTERM, SIGINT, SIGHUP};
@@ -41,16 +42,16 @@ private:
     std::atomic<int> received_ = 0;
     std::atomic<bool> is_over_ = false;
     std::mutex calling_;
-    std::list<std::function<void()>> calls_;  // of the signal calls that there are
+    std::list<std::function<void()>> calls_;  // one per living SignalCall
     std::thread listener_;
 };
 
-// A call that is made at once when the first signal comes, whatever the process is doing. The thread that waits
-// for signals makes it, or the constructor if a signal has come already.
+// A callback for the first signal. The thread that waits for signals calls it at once, whatever the process is
+// doing. If a signal has come already, the constructor calls it.
 class SignalCall {
 public:
     SignalCall(StopSignals& signals, std::function<void()> call);
-    ~SignalCall();  // waits for a call that is being made
+    ~SignalCall();  // waits until a running callback has returned
     SignalCall(const SignalCall&) = delete;
     SignalCall& operator=(const SignalCall&) = delete;
 

@@ -1,7 +1,7 @@
-// Views of tensors: where the elements are and how they lie. A view owns nothing; an Arena or a Buffer does.
+// Views of tensors: address, type, shape and stride. A view owns nothing; an Arena or a Buffer owns the memory.
 //
-// Everything a kernel touches is a matrix of rows x columns, a vector being one row. The named global tensors
-// of a model may have more axes; a kernel sees them flattened.
+// Kernels see matrices of rows x columns only; a vector is one row. The named global tensors of a model may
+// have more axes; a kernel sees them flattened.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,7 @@
 
 namespace trireme::device {
 
-// Memory of the machine or of its GPU; or addresses that are only counted, for the ghost backend, which never
-// follows them.
+// Host memory, GPU memory, or addresses of the ghost backend, which counts them and never dereferences them.
 enum class MemorySpace : std::uint8_t { host, gpu, ghost };
 
 enum class DType : std::uint8_t { f32, f64, i32, i64, bf16 };
@@ -41,7 +40,7 @@ inline const char* name_of(DType dtype) {
     throw BugError(cat("unknown element type ", static_cast<int>(dtype)));
 }
 
-// What sums over numbers of this type are kept in.
+// Type of the accumulator for sums over numbers of this type.
 constexpr DType wide_of(DType dtype) { return dtype == DType::bf16 ? DType::f32 : dtype; }
 
 template <class T>
@@ -57,7 +56,7 @@ constexpr DType dtype_of() {
     return DType::i64;
 }
 
-// Typed elements of a view, for the inside of kernels.
+// A typed view for the inside of kernels.
 template <class T>
 struct Elements {
     T* data = nullptr;
@@ -65,10 +64,10 @@ struct Elements {
     std::size_t columns = 0;
     std::size_t stride = 0;  // elements from one row to the next
 
-    // constexpr, so that kernels of a GPU may call them
+    // These are constexpr so that GPU kernels may call them.
     constexpr T* row(std::size_t r) const { return data + r * stride; }
     constexpr T& operator()(std::size_t r, std::size_t c) const { return data[r * stride + c]; }
-    constexpr T& operator[](std::size_t c) const { return data[c]; }  // of a vector
+    constexpr T& operator[](std::size_t c) const { return data[c]; }  // for vectors
 };
 
 template <bool is_const>
@@ -85,7 +84,7 @@ struct BasicTensor {
 
     std::size_t size() const { return rows * columns; }
     std::size_t bytes() const { return size() * bytes_of(dtype); }
-    bool is_present() const { return size() > 0; }  // an optional tensor that is left out has no elements
+    bool is_present() const { return size() > 0; }  // an absent optional tensor has no elements
     bool is_contiguous() const { return stride == columns || rows <= 1; }
 
     BasicTensor row_range(std::size_t begin, std::size_t count) const {
@@ -97,7 +96,7 @@ struct BasicTensor {
     // The same elements, row by row, as one vector. The view must be contiguous.
     BasicTensor flattened() const { return {data, dtype, 1, size(), size(), place}; }
 
-    // For who runs on `user`: the machine's processor, unless told otherwise.
+    // Returns the typed view for code that runs on `user`. Throws BugError if the type or memory space differs.
     template <class T>
     auto as(MemorySpace user = MemorySpace::host) const {
         if (dtype != dtype_of<T>()) {
@@ -116,14 +115,14 @@ struct BasicTensor {
         return {data, dtype, rows, columns, stride, place};
     }
 
-    // Address of the element that many places after the first.
+    // Address of the element with offset `element`, counted in elements.
     Address at(std::size_t element) const { return static_cast<Byte*>(data) + element * bytes_of(dtype); }
 };
 
 using Tensor = BasicTensor<false>;
 using ConstTensor = BasicTensor<true>;
 
-// Calls `use(T{})` with the floating-point type of `dtype`. Of bf16 only shapes are known here.
+// Calls `use(T{})` with the floating-point type of `dtype`. Throws BugError for bf16 and integers.
 template <class Use>
 void visit_float(DType dtype, Use&& use) {
     switch (dtype) {

@@ -1,5 +1,5 @@
-// The one way to wait for a message. Polls, yields the core between polls, and sleeps only after a millisecond:
-// ranks may outnumber cores, and a rank that spins keeps the one it waits for from running.
+// The single wait loop for messages and the GPU. It polls, yields the core between polls, and sleeps only after
+// a millisecond. Ranks may outnumber cores, and a spinning rank would keep the one it waits for from running.
 #pragma once
 
 #include <functional>
@@ -7,24 +7,24 @@
 
 namespace trireme::device {
 
-// Who is told of stalls, and may throw; otherwise a wait goes on.
+// Callbacks of waits. They may throw to end the wait; otherwise the wait continues.
 struct Lookout {
-    // Now and then, in waits that have lasted so long, and in long computations: 0.
+    // Called between polls with the duration of the wait so far, and with 0 during long computations.
     std::function<void(double seconds_waited)> look;
-    // "waited 60 s for ...": whenever so much time has gone by.
+    // Called with "waited 60 s for ..." each time another `stall_seconds` have passed.
     std::function<void(const std::string& stall)> tell;
 };
 
 struct Patience {
-    double stall_seconds = 60;     // then something is broken: ResourceError, or what the lookout makes of it
-    bool stall_is_answer = false;  // the one who waits goes on without what did not come
-    const Lookout* lookout = nullptr;                  // outlives whoever has this patience, as does
-    const std::function<void()>* meanwhile = nullptr;  // what is done again and again while waiting
+    double stall_seconds = 60;         // then calls `lookout`, or throws ResourceError without one
+    bool stall_is_answer = false;      // the caller expects stalls and continues without the message
+    const Lookout* lookout = nullptr;  // must outlive all copies; also `meanwhile`
+    const std::function<void()>* meanwhile = nullptr;  // called between polls
 };
 
-// Returns when `is_ready()` does so. `what` says what is waited for, for the message after a stall. Time in
-// which this process does not get to run does not count: others may have done what it waits for. Simulated time
-// does not pass here, only in `is_ready()`.
+// Returns once `is_ready()` is true. `what` describes the event for the message of a stall. Time in which this
+// process is not scheduled does not count, since what it waits for may have come then. Simulated time passes
+// only in `is_ready()`.
 void wait_until(const std::function<bool()>& is_ready, const Patience& patience,
                 const std::function<std::string()>& what);
 

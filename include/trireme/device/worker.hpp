@@ -1,4 +1,4 @@
-// A thread that works behind the one that made it.
+// A background thread that runs jobs in order.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace trireme::device {
 
-// Does what it is given in order, one thing after the other. A job calls neither MPI nor HDF5, and is given
-// back all that it throws. In a simulation, which knows no threads, a job is done when it is given.
+// Runs jobs one after the other in a thread of its own. A job must call neither MPI nor HDF5. In a simulation,
+// which has no threads, start() runs the job itself.
 class Worker {
 public:
     using Job = std::size_t;  // from 0
@@ -16,17 +16,18 @@ public:
     Worker();
     Worker(const Worker&) = delete;
     Worker& operator=(const Worker&) = delete;
-    ~Worker();  // waits for the job that has begun; the others are not begun any more
+    ~Worker();  // waits for the running job; drops those that have not begun
 
-    // What the job uses outlives it. After one that threw, those behind it are left out until clear().
+    // Queues a job. What it uses must outlive it. After a job has
+    // thrown, later jobs are skipped until clear() or finish().
     Job start(std::function<void()> job);
-    // Whether it has ended, or was left out.
+    // True if the job has ended or was skipped.
     bool is_done(Job job) const;
-    // Waits without looking at anything else; then as rethrow(), and forgets it. For short jobs.
+    // Blocks until the job has ended, then rethrows and forgets an exception of any job. For short jobs.
     void finish(Job job);
-    // Throws what a job threw, once all that were given have ended.
+    // Rethrows the exception of a job, if any. Call it after all jobs have ended.
     void rethrow() const;
-    void clear();  // all that were given have ended: forgets what they threw
+    void clear();  // forgets the exception; call it after all jobs have ended
 
 private:
     struct Shared;

@@ -1,4 +1,4 @@
-// Activation functions, element by element.
+// Element-wise activation functions and their backward passes.
 #pragma once
 
 #include "trireme/device/tensor.hpp"
@@ -8,7 +8,7 @@ namespace trireme::kernels {
 
 //   gelu_tanh   x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), GPT-2's "gelu_new" (Hendrycks and Gimpel, 2016)
 //   gelu        x/2 (1 + erf(x / sqrt(2))), BERT's
-//   tanh        of BERT's pooler
+//   tanh        the hyperbolic tangent, used in BERT's pooler
 enum class ActivationKind : std::uint8_t { gelu_tanh, gelu, tanh };
 
 struct Activation {
@@ -22,9 +22,9 @@ struct Activation {
 };
 
 struct ActivationBackward {
-    device::ConstTensor input;        // (rows, columns): what went into the activation
+    device::ConstTensor input;        // (rows, columns): the input of the forward pass
     device::ConstTensor grad_output;  // (rows, columns)
-    device::Tensor grad_input;        // (rows, columns); may be the memory of grad_output
+    device::Tensor grad_input;        // (rows, columns); may share memory with grad_output
     ActivationKind kind = ActivationKind::gelu_tanh;
 
     void check() const;
@@ -32,9 +32,9 @@ struct ActivationBackward {
     NamedTensors tensors() const;
 };
 
-// output = silu(gate) * up, silu(x) = x / (1 + exp(-x)): Llama's MLP. (Shazeer, 2020)
+// The gated activation of Llama's MLP: output = silu(gate) * up, silu(x) = x / (1 + exp(-x)). (Shazeer, 2020)
 struct SiluGate {
-    device::ConstTensor gate;  // (rows, columns); like the others, it may be a column range
+    device::ConstTensor gate;  // (rows, columns); each tensor may be a column range
     device::ConstTensor up;    // (rows, columns)
     device::Tensor output;     // (rows, columns)
 

@@ -1,6 +1,6 @@
-// Multi-head attention within segments: a row of tokens may hold one padded sample or several packed ones, and
-// no token sees another segment. The score matrix is never built whole. (Dao et al., 2022; Rabe and Staats,
-// 2021)
+// Multi-head attention within segments. A sequence may hold one padded sample or several packed ones; a token
+// attends only to tokens of its own segment. The score matrix is never stored as a whole. (Dao et al., 2022;
+// Rabe and Staats, 2021)
 #pragma once
 
 #include <cstdint>
@@ -12,42 +12,43 @@
 
 namespace trireme::kernels {
 
-// Rows [begin, begin + length) attend to each other. Rows in no segment are padding: their results are zeros.
+// Rows [begin, begin + length), which attend to each other. Rows outside all segments are padding: their
+// results are zeros.
 struct Segment {
     std::size_t begin = 0;
     std::size_t length = 0;
-    std::int64_t sample = 0;  // names sample and epoch, for dropout
+    std::int64_t sample = 0;  // identifies sample and epoch, for dropout
 };
 
 // Weight (head, query, key) is kept if word key % 4 of
 //   random_block(key.then(segment.sample), {key / 4, query, head, 1})
-// is at least keep_threshold(rate); query and key count from the segment's begin. Kept ones are scaled by
-// 1 / (1 - rate).
+// is at least keep_threshold(rate). `query` and `key` are counted from the segment's begin. Kept weights are
+// scaled by 1 / (1 - rate).
 struct AttentionDropout {
     double rate = 0;
     RandomKey key = {};          // (seed, layer, site)
-    std::size_t first_head = 0;  // global number of head 0
+    std::size_t first_head = 0;  // global index of head 0
 
     bool is_on() const { return rate > 0; }
 };
 
-// What forward and backward share.
+// Parameters that the forward and the backward pass share.
 struct AttentionShape {
     std::span<const Segment> segments;
     std::size_t heads = 1;
-    std::size_t groups = 1;  // of heads that share one key and value; heads % groups == 0
-    double scale = 1;        // of the scores, usually 1 / sqrt(head size)
+    std::size_t groups = 1;  // number of key-value heads; heads % groups == 0
+    double scale = 1;        // factor of the scores, usually 1 / sqrt(head size)
     bool is_causal = true;
     AttentionDropout dropout = {};
 };
 
-// Query head h reads key and value group h * groups / heads. Views may be column ranges of one fused tensor.
+// Query head h uses key-value head h * groups / heads. The tensors may be column ranges of one fused tensor.
 struct Attention {
     device::ConstTensor query;  // (rows, heads * head size)
     device::ConstTensor key;    // (rows, groups * head size)
     device::ConstTensor value;  // (rows, groups * head size)
     device::Tensor output;      // (rows, heads * head size)
-    device::Tensor log_sum;     // (rows, heads): log of the sum of exp(scores), kept for the backward pass
+    device::Tensor log_sum;     // (rows, heads): log(sum exp(scores)), kept for the backward pass
     AttentionShape shape;
 
     void check() const;
@@ -59,8 +60,8 @@ struct AttentionBackward {
     device::ConstTensor query;        // (rows, heads * head size)
     device::ConstTensor key;          // (rows, groups * head size)
     device::ConstTensor value;        // (rows, groups * head size)
-    device::ConstTensor output;       // (rows, heads * head size), of the forward pass
-    device::ConstTensor log_sum;      // (rows, heads), of the forward pass
+    device::ConstTensor output;       // (rows, heads * head size), from the forward pass
+    device::ConstTensor log_sum;      // (rows, heads), from the forward pass
     device::ConstTensor grad_output;  // (rows, heads * head size)
     device::Tensor grad_query;        // (rows, heads * head size)
     device::Tensor grad_key;          // (rows, groups * head size)

@@ -1,4 +1,4 @@
-// Moving columns.
+// Gathers and scatters columns by index.
 #pragma once
 
 #include "trireme/device/tensor.hpp"
@@ -18,8 +18,8 @@ struct GatherColumns {
     NamedTensors tensors() const;
 };
 
-// output[r, columns[i]] = input[r, i]; added to what is there if `accumulate`, and so is what the others
-// become. No column is named twice.
+// output[r, columns[i]] = input[r, i]. `unnamed` sets the value of the columns that no index names. If
+// `accumulate`, all values are added to the output instead of stored. The indices must be distinct.
 struct ScatterColumns {
     device::ConstTensor input;    // (rows, count)
     device::ConstTensor columns;  // (count) i32

@@ -1,5 +1,5 @@
-// Dropout whose choice for an element depends on the sample, the element's place in it and the site in the
-// model, and so is the same under every layout, padding and packing.
+// Dropout and the residual addition. Whether an element is dropped depends only on its sample, its position in
+// the sample and the site in the model. It is therefore the same under every layout, padding and packing.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,26 @@ namespace trireme::kernels {
 //   random_block(key.then(samples[row]), {channel / 4, positions[row], 0, 0})
 // is at least keep_threshold(rate); kept elements are scaled by 1 / (1 - rate).
 struct Dropout {
-    double rate = 0;                     // 0: everything is kept, and the rest of the fields is not looked at
+    double rate = 0;                     // if 0, all elements are kept and the other fields are ignored
     RandomKey key = {};                  // (seed, layer, site)
-    device::ConstTensor samples = {};    // (rows) i64: what names each row's sample and epoch
-    device::ConstTensor positions = {};  // (rows) i32: the row's place in its sample
+    device::ConstTensor samples = {};    // (rows) i64: identifies the sample and epoch of each row
+    device::ConstTensor positions = {};  // (rows) i32: position of the row in its sample
     std::size_t first_channel = 0;       // global channel of column 0
 
     bool is_on() const { return rate > 0; }
 };
 
-// Words below this number drop their element.
+// Returns the threshold of the random words: an element is dropped if its word is below it.
 constexpr std::uint64_t keep_threshold(double rate) { return static_cast<std::uint64_t>(rate * 0x1p32); }
 
 // output = residual + dropout(input)
 struct ResidualAdd {
     device::ConstTensor residual = {};  // (rows, channels), or absent: output = dropout(input)
     device::ConstTensor input;          // (rows, channels)
-    device::Tensor output;              // (rows, channels); may be the memory of residual or input
+    device::Tensor output;              // (rows, channels); may share memory with residual or input
     Dropout dropout = {};
 
-    bool is_present() const { return input.is_present(); }  // as a part of another operation
+    bool is_present() const { return input.is_present(); }  // used if the sum is fused into a norm
     void check() const;
     device::Cost cost() const;
     NamedTensors tensors() const;
@@ -42,7 +42,7 @@ struct ResidualAdd {
 // grad_input = dropout'(grad_output)
 struct DropoutBackward {
     device::ConstTensor grad_output;  // (rows, channels)
-    device::Tensor grad_input;        // (rows, channels); may be the memory of grad_output
+    device::Tensor grad_input;        // (rows, channels); may share memory with grad_output
     Dropout dropout = {};
 
     void check() const;

@@ -1,4 +1,4 @@
-// Tables that rows are looked up in: of tokens, of positions, of token types.
+// Lookup in the tables of token, position and token-type embeddings.
 #pragma once
 
 #include "trireme/device/tensor.hpp"
@@ -6,36 +6,36 @@
 
 namespace trireme::kernels {
 
-// output[r] = token_table[tokens[r] - first_token] + position_table[positions[r]] + type_table[types[r]], where
-// a token whose row another rank has, below first_token or beyond the table, adds nothing.
+// output[r] = token_table[tokens[r] - first_token] + position_table[positions[r]] + type_table[types[r]].
+// A token outside the table (below first_token or beyond its end) contributes zero: another rank holds its row.
 struct Embedding {
     device::ConstTensor tokens;               // (rows) i32
     device::ConstTensor positions;            // (rows) i32
     device::ConstTensor token_table;          // (own tokens, channels)
     device::ConstTensor position_table = {};  // (positions, channels), or absent
-    device::ConstTensor types = {};           // (rows) i32, absent with its table
+    device::ConstTensor types = {};           // (rows) i32, absent if type embeddings are not used
     device::ConstTensor type_table = {};      // (types, channels), or absent
     device::Tensor output;                    // (rows, channels)
-    std::size_t first_token = 0;              // that the table has
-    std::size_t vocabulary = 0;               // tokens are below this number; 0: the table has them all
+    std::size_t first_token = 0;              // token of the table's first row
+    std::size_t vocabulary = 0;               // number of tokens; 0 if the table holds all of them
 
     void check() const;
     device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
-// grad_token_table[tokens[r] - first_token] += grad_output[r], in the order of the rows, where the table has
-// that token; likewise for positions and types
+// grad_token_table[tokens[r] - first_token] += grad_output[r], in the order of the rows, for each token that
+// the table holds. The tables of positions and types are updated in the same way.
 struct EmbeddingBackward {
     device::ConstTensor tokens;               // (rows) i32
     device::ConstTensor positions;            // (rows) i32
     device::ConstTensor grad_output;          // (rows, channels)
     device::Tensor grad_token_table;          // (own tokens, channels)
     device::Tensor grad_position_table = {};  // (positions, channels), or absent
-    device::ConstTensor types = {};           // (rows) i32, absent with its table
+    device::ConstTensor types = {};           // (rows) i32, absent if type embeddings are not used
     device::Tensor grad_type_table = {};      // (types, channels), or absent
-    std::size_t first_token = 0;              // that the table has
-    std::size_t vocabulary = 0;               // tokens are below this number; 0: the table has them all
+    std::size_t first_token = 0;              // token of the table's first row
+    std::size_t vocabulary = 0;               // number of tokens; 0 if the table holds all of them
 
     void check() const;
     device::Cost cost() const;

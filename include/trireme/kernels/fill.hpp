@@ -1,4 +1,4 @@
-// First values of tensors.
+// Initial values of tensors.
 #pragma once
 
 #include "trireme/base/random.hpp"
@@ -17,9 +17,10 @@ struct Fill {
     NamedTensors tensors() const;
 };
 
-// output = normally distributed numbers. Element e of the flattened global tensor comes from block e / 4 of the
-// key's stream: words 0, 1 make elements 0, 1 and words 2, 3 elements 2, 3 by Box and Muller's transform in
-// double. Element (r, c) of `output` is element first_element + r * global_columns + c.
+// output = normally distributed numbers with mean 0. Element e of the flattened global tensor uses random block
+// e / 4 of the key. Words 0 and 1 yield its elements 0 and 1, words 2 and 3 its elements 2 and 3, by the
+// transform of Box and Muller in double. Element (r, c) of `output` is global element first_element +
+// r * global_columns + c.
 struct FillNormal {
     device::Tensor output;  // (rows, columns)
     RandomKey key;          // (seed, tensor name)

@@ -1,4 +1,4 @@
-// Streams on the GPU in use.
+// Creates streams on the rank's GPU.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace trireme::kernels {
 
-// Throws ResourceError where there is no GPU, or a library for it is missing.
+// Returns a new stream. Throws ResourceError if there is no GPU or a library for it is missing.
 device::Stream gpu_stream();
 
-// Bytes of the GPU's memory that a stream takes when it is made, for its kernels. It takes more only for shapes
-// out of the ordinary. 0 in a program without CUDA.
+// Bytes of GPU memory that a stream allocates for its kernels when it is created; 0 in a build without CUDA. A
+// stream allocates more only for unusual shapes.
 std::size_t gpu_stream_bytes();
 
 }  // namespace trireme::kernels

@@ -1,4 +1,4 @@
-// Images as rows: a class token, then one row for each patch, each with its place added.
+// Turns image patches into tokens: a class token, then one row per patch, with position embeddings added.
 #pragma once
 
 #include "trireme/device/tensor.hpp"
@@ -6,7 +6,7 @@
 
 namespace trireme::kernels {
 
-// With P patches an image, output rows i * (P + 1) ... belong to image i:
+// With P patches per image, output rows i * (P + 1) to i * (P + 1) + P belong to image i:
 //   output[i * (P + 1)]         = class_token + place_table[0]
 //   output[i * (P + 1) + 1 + p] = patches[i * P + p] + place_table[1 + p]
 struct ImageRows {
@@ -20,7 +20,7 @@ struct ImageRows {
     NamedTensors tensors() const;
 };
 
-// grad_patches is overwritten; the other two are added to, image after image.
+// grad_patches is overwritten. The other two gradients are accumulated in the order of the images.
 struct ImageRowsBackward {
     device::ConstTensor grad_output;  // (images * (P + 1), channels)
     device::Tensor grad_patches;      // (images * P, channels)

@@ -1,6 +1,6 @@
-// The one place where a kernel meets a backend: an operation is a struct that names its tensors, a backend is
-// an overload of run(). A missing overload is a compile error, and so is an operation without check() for its
-// shapes, cost() for the ledger or tensors() for a check of values.
+// Launches operations on the backend of a stream. An operation is a struct that names its tensors; a backend is
+// an overload of run(). Each operation also has check() for its shapes, cost() for the ledger and tensors() for
+// value checks. A missing overload or member is a compile error.
 #pragma once
 
 #include <span>
@@ -16,12 +16,13 @@
 
 namespace trireme::kernels {
 
-// A ghost knows the shapes and does no arithmetic.
+// The ghost backend has shapes but no values, so it runs no kernel.
 template <class Op>
 void run(device::GhostStream&, const Op&) {}
 
-// On a GPU it goes on behind the processor's back: its ledger has to be settled. Who asks for each kernel's
-// time has them one by one. `Work` is an operation, or several.
+// Launches work on a GPU, which runs it asynchronously; settle() enters its time into the ledger later. If
+// `seconds_of` is set, this waits for the kernel, so that a profiler sees the time of each one. `Work` is an
+// operation or a span of operations.
 template <class Work>
 void launch_on_gpu(device::Stream& stream, const device::Cost& cost, const Work& work) {
     if (stream.seconds_of) stream.seconds_of(cost, stream.clock);
@@ -31,8 +32,8 @@ void launch_on_gpu(device::Stream& stream, const device::Cost& cost, const Work&
     if (stream.seconds_of) stream.settle();
 }
 
-// Runs, takes the time that a simulated or a slowed device needs, and enters cost and seconds into the stream's
-// ledger. Gives these seconds, as far as they are known.
+// Runs the operation, spends the extra time of a simulated or slowed device, and enters cost and seconds into
+// the stream's ledger. Returns the seconds; 0 on a GPU, where they are not known yet.
 template <class Op>
 double launch_unchecked(device::Stream& stream, const Op& op) {
     if (stream.gpu_times) {
@@ -54,7 +55,7 @@ double launch_unchecked(device::Stream& stream, const Op& op) {
     return seconds;
 }
 
-// Shows the stream's check what the operation reads and what it has made.
+// Runs the operation between the calls of the stream's value check.
 template <class Op>
 double launch_checked(device::Stream& stream, const Op& op) {
     const NamedTensors tensors = op.tensors();
@@ -64,8 +65,8 @@ double launch_checked(device::Stream& stream, const Op& op) {
     return seconds;
 }
 
-// Checks the shapes once, and then the values if the stream has a check. Gives the seconds that it took, as far
-// as they are known.
+// Checks the shapes and runs the operation; also checks the values if the stream has a value check. Returns the
+// seconds; 0 on a GPU, where they are not known yet. Throws BugError if a shape is wrong.
 template <class Op>
 double launch(device::Stream& stream, const Op& op) {
     op.check();
@@ -73,8 +74,8 @@ double launch(device::Stream& stream, const Op& op) {
     return launch_unchecked(stream, op);
 }
 
-// Operations of one kind, none of which reads what another one writes: all at once on a GPU, where to start
-// each of them would take longer than most of them last, and one after the other elsewhere.
+// Launches operations of one kind, none of which reads what another one writes. On a GPU they are launched
+// together, because separate launches would take longer than most of the kernels. Elsewhere they run in order.
 template <class Op>
 void launch_each(device::Stream& stream, const std::vector<Op>& ops) {
     if (!stream.gpu_times || stream.check != nullptr) {

@@ -1,5 +1,5 @@
-// Matrix products with a weight: forward, and its two backward halves, which are separate so that a schedule
-// may place them apart.
+// Matmuls with a weight. The two halves of the backward pass are separate operations, so that a schedule may
+// run them at different times.
 #pragma once
 
 #include "trireme/device/tensor.hpp"
@@ -8,7 +8,7 @@
 
 namespace trireme::kernels {
 
-// How a weight lies in memory: GPT-2 stores (in, out), most other families (out, in).
+// Memory layout of a weight: GPT-2 stores (in, out), most other families (out, in).
 enum class WeightAxes : std::uint8_t { in_out, out_in };
 
 // output = input W + bias; activated = activation(output)
@@ -26,8 +26,9 @@ struct Linear {
     NamedTensors tensors() const;
 };
 
-// grad_input = grad_output W^T; added to what is there if `accumulate`. Where the input was `activated_from`
-// something, grad_input becomes the gradient of that, and nothing is there yet.
+// grad_input = grad_output W^T; added to the existing values if `accumulate`. If `activated_from` is present,
+// the input was activation(activated_from), and grad_input becomes the gradient of activated_from. `accumulate`
+// must be false then.
 struct LinearBackwardInput {
     device::ConstTensor grad_output;  // (rows, out)
     device::ConstTensor weight;       // (in, out) or (out, in)
@@ -55,7 +56,7 @@ struct LinearBackwardWeight {
     NamedTensors tensors() const;
 };
 
-// sums += column sums of input: what LinearBackwardWeight does for a bias, alone
+// sums += column sums of input. This is the bias part of LinearBackwardWeight as an operation of its own.
 struct ColumnSums {
     device::ConstTensor input;  // (rows, columns)
     device::Tensor sums;        // (columns)
@@ -65,8 +66,8 @@ struct ColumnSums {
     NamedTensors tensors() const;
 };
 
-// Whether a product does an activation along with its own work, so that it is worth to be asked for both at
-// once. Elsewhere each of them has a time of its own.
+// Returns true if the matmul library of the device fuses this activation into the matmul. Otherwise callers
+// launch the activation separately, so that the ledger has a time for each.
 bool joins_activation(const device::Stream& stream, device::DType dtype, ActivationKind kind);
 bool joins_activation(const device::CudaStream& stream, device::DType dtype, ActivationKind kind);
 
@@ -83,11 +84,10 @@ void run(device::CudaStream& stream, const LinearBackwardInput& op);
 void run(device::CudaStream& stream, const LinearBackwardWeight& op);
 void run(device::CudaStream& stream, const ColumnSums& op);
 
-// How far a weight has moved, input channel by input channel:
-// change[i] += sum over o of |weight[i, o] - before[i, o]|
+// Change of a weight per input channel: change[i] += sum over o of |weight[i, o] - before[i, o]|
 struct ChannelChange {
     device::ConstTensor weight;  // (in, out) or (out, in)
-    device::ConstTensor before;  // likewise
+    device::ConstTensor before;  // (in, out) or (out, in)
     device::Tensor change;       // (in) f64
     WeightAxes axes = WeightAxes::in_out;
 

@@ -1,6 +1,6 @@
-// Cross-entropy over a vocabulary whose columns are shared by several ranks: each says what it knows of its own
-// columns, all merge what they were told, and each makes the gradients of its own. (Shoeybi et al., 2019,
-// section 3)
+// Cross-entropy over a vocabulary whose columns are split across the ranks of a tensor group. Each rank
+// computes statistics of its own columns, all ranks merge the gathered statistics, and each rank computes the
+// gradients of its own columns. (Shoeybi et al., 2019, section 3)
 #pragma once
 
 #include "trireme/device/tensor.hpp"
@@ -8,38 +8,38 @@
 
 namespace trireme::kernels {
 
-// What a rank says of a row, in this order. A rank that does not have the target's column says 0 of it; a row
-// without target is no_target.
+// Columns of the statistics that a rank computes for a row.
 namespace logit_field {
 enum : std::size_t {
-    largest,       // logit
-    choice,        // the column of it, counted over the whole vocabulary; the first of equal ones
-    exp_sum,       // of exp(logit - largest)
-    sum,           // of the logits
-    target_logit,  // or 0
+    largest,       // largest logit
+    choice,        // first column of the largest logit, in the whole vocabulary
+    exp_sum,       // sum of exp(logit - largest)
+    sum,           // sum of the logits
+    target_logit,  // logit of the target; 0 if another rank holds that column or there is no target
     count
 };
 }
 
 struct LogitStatistics {
     device::ConstTensor logits;    // (rows, own columns)
-    device::ConstTensor targets;   // (rows) i32, columns of the whole vocabulary
+    device::ConstTensor targets;   // (rows) i32: columns of the whole vocabulary, or no_target
     device::Tensor statistics;     // (rows, logit_field::count) f64
-    std::size_t first_column = 0;  // of the own columns in the whole vocabulary
+    std::size_t first_column = 0;  // position of the rank's first column in the whole vocabulary
 
     void check() const;
     device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
-// log_sums[r] = log(sum exp(logits[r])) over all columns; losses and choices as CrossEntropy gives them.
+// log_sums[r] = log(sum exp(logits[r])) over the whole vocabulary. The losses and choices are those of
+// CrossEntropy.
 struct MergeLogitStatistics {
-    device::ConstTensor parts;    // (ranks * rows, logit_field::count) f64: all rows of rank 0, of rank 1, ...
+    device::ConstTensor parts;    // (ranks * rows, logit_field::count) f64, rank by rank
     device::ConstTensor targets;  // (rows) i32
     device::Tensor log_sums;      // (rows) f64
     device::Tensor losses;        // (rows) f64
     device::Tensor choices = {};  // (rows) i32, or absent
-    std::size_t columns = 0;      // of the whole vocabulary
+    std::size_t columns = 0;      // size of the whole vocabulary
     double smoothing = 0;         // in [0, 1)
 
     void check() const;
@@ -52,8 +52,8 @@ struct LogitGradients {
     device::Tensor logits;         // (rows, own columns); in: logits, out: gradients
     device::ConstTensor targets;   // (rows) i32
     device::ConstTensor log_sums;  // (rows) f64
-    std::size_t first_column = 0;  // of the own columns in the whole vocabulary
-    std::size_t columns = 0;       // of the whole vocabulary
+    std::size_t first_column = 0;  // position of the rank's first column in the whole vocabulary
+    std::size_t columns = 0;       // size of the whole vocabulary
     double gradient_scale = 0;
     double smoothing = 0;
 

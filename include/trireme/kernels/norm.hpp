@@ -1,5 +1,5 @@
-// Normalisation over the channels of each row: by mean and variance (Ba et al., 2016), or by the root of the
-// mean square alone (Zhang and Sennrich, 2019).
+// Normalisation over the channels of each row: LayerNorm by mean and variance (Ba et al., 2016), RMSNorm by the
+// root mean square alone (Zhang and Sennrich, 2019).
 #pragma once
 
 #include "trireme/device/tensor.hpp"
@@ -14,18 +14,18 @@ struct LayerNorm {
     device::ConstTensor gain;   // (channels)
     device::ConstTensor bias;   // (channels)
     device::Tensor output;      // (rows, channels)
-    device::Tensor mean;        // (rows) as a vector, kept for the backward pass
-    device::Tensor inv_std;     // (rows) as a vector, kept for the backward pass
+    device::Tensor mean;        // (rows), kept for the backward pass
+    device::Tensor inv_std;     // (rows), kept for the backward pass
     double epsilon = 1e-5;
-    ResidualAdd sum = {};  // that the input is, and is made along with this; or absent
+    ResidualAdd sum = {};  // if present, its output is `input` and the norm computes it first
 
     void check() const;
     device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
-// grad_input = d loss / d input, plus `residual`, the gradient that passes the norm by, if there is one.
-// `residual` may be the same memory as `grad_input`.
+// grad_input = d loss / d input, plus `residual` if present: the gradient of the branch that bypasses the norm.
+// `residual` may share memory with `grad_input`.
 struct LayerNormBackwardInput {
     device::ConstTensor input;          // (rows, channels)
     device::ConstTensor gain;           // (channels)
@@ -54,22 +54,22 @@ struct LayerNormBackwardWeight {
     NamedTensors tensors() const;
 };
 
-// output[r, c] = input[r, c] * inv_rms[r] * gain[c],  inv_rms[r] = 1 / sqrt(mean over c of input[r, c]^2 +
-// epsilon)
+// output[r, c] = input[r, c] * inv_rms[r] * gain[c]
+// inv_rms[r]   = 1 / sqrt(mean over c of input[r, c]^2 + epsilon)
 struct RmsNorm {
     device::ConstTensor input;  // (rows, channels)
     device::ConstTensor gain;   // (channels)
     device::Tensor output;      // (rows, channels)
-    device::Tensor inv_rms;     // (rows) as a vector, kept for the backward pass
+    device::Tensor inv_rms;     // (rows), kept for the backward pass
     double epsilon = 1e-6;
-    ResidualAdd sum = {};  // as of LayerNorm
+    ResidualAdd sum = {};  // as in LayerNorm
 
     void check() const;
     device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
-// As LayerNormBackwardInput.
+// The counterpart of LayerNormBackwardInput.
 struct RmsNormBackwardInput {
     device::ConstTensor input;          // (rows, channels)
     device::ConstTensor gain;           // (channels)
@@ -95,8 +95,8 @@ struct RmsNormBackwardWeight {
     NamedTensors tensors() const;
 };
 
-// Whether the sum that a norm reads gains by being made along with it. Elsewhere each of them has a time of its
-// own.
+// Returns true if the residual sum that a norm reads should be fused into the norm, as on a GPU. Otherwise
+// callers launch the sum separately, so that the ledger has a time for each.
 bool joins_sum(const device::Stream& stream);
 
 void run(device::ReferenceStream& stream, const LayerNorm& op);

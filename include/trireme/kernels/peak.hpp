@@ -1,13 +1,12 @@
-// The most that the arithmetic units of this machine do.
+// Measures the peak arithmetic rate of this machine's cores.
 #pragma once
 
 #include "trireme/device/tensor.hpp"
 
 namespace trireme::kernels {
 
-// Multiplications and additions per second of `threads` threads that only multiply and add numbers in
-// registers: the best of several runs, each of some 10 ms. A run in which another process had the core is
-// slower.
+// Returns the multiplications and additions per second of `threads` threads that work on registers only. It is
+// the best of `runs` runs of about 10 ms each, because another process may slow down some of them.
 double measure_peak_flops(device::DType dtype, int threads, std::size_t runs = 9);
 
 }  // namespace trireme::kernels

@@ -1,4 +1,4 @@
-// Numbers that come back from a device to the host.
+// Copies numbers from a device to the host.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace trireme::kernels {
 
-// The sum of an f64 vector, added in order. Waits for the stream. A ghost gives 0.
+// Returns the sum of an f64 vector, added in order; 0 for a ghost stream. Waits for the stream.
 double read_sum(device::Stream& stream, device::ConstTensor values);
 
-// The elements of a floating-point tensor, row by row. Waits for the stream. A ghost gives none.
+// Returns the elements of a floating-point tensor, row by row; empty for a ghost stream. Waits for the stream.
 std::vector<double> read_values(device::Stream& stream, device::ConstTensor values);
 
-// The elements of an i32 tensor, row by row. Waits for the stream. A ghost gives none.
+// Returns the elements of an i32 tensor, row by row; empty for a ghost stream. Waits for the stream.
 std::vector<std::int32_t> read_numbers(device::Stream& stream, device::ConstTensor values);
 
 }  // namespace trireme::kernels

@@ -1,5 +1,5 @@
-// Rotary positions: pairs of channels of a head turn by an angle that grows with the position. (Su et al.,
-// 2021)
+// Rotary position embedding: each pair of channels of a head is rotated by an angle that is proportional to the
+// position. (Su et al., 2021)
 #pragma once
 
 #include <span>
@@ -9,14 +9,15 @@
 
 namespace trireme::kernels {
 
-// In place, for every head (half = head size / 2, c < half, angle = positions[r] * frequencies[c]):
+// Rotates in place, for every head (half = head size / 2, c < half, angle = positions[r] * frequencies[c]):
 //   values[r, c]        = values[r, c] cos(angle) - values[r, c + half] sin(angle)
 //   values[r, c + half] = values[r, c + half] cos(angle) + values[r, c] sin(angle)
-// `is_backward` turns the other way, which takes a gradient back through it. Angles are made in double.
+// `is_backward` rotates by the negative angle, which is the backward pass for gradients. Angles are computed in
+// double.
 struct Rotary {
     device::Tensor values;                // (rows, heads * head size); may be a column range
     device::ConstTensor positions;        // (rows) i32
-    std::span<const double> frequencies;  // half of them, in radians per position
+    std::span<const double> frequencies;  // (half), in radians per position
     bool is_backward = false;
 
     void check() const;

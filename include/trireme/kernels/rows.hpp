@@ -1,4 +1,4 @@
-// Moving rows.
+// Gathers, scatters and copies rows.
 #pragma once
 
 #include "trireme/device/tensor.hpp"
@@ -17,12 +17,12 @@ struct GatherRows {
     NamedTensors tensors() const;
 };
 
-// What becomes of the rows, or the columns, that no index names: they stay, are zero, or the mean of all that
-// are named, element by element.
+// Value of the output rows (or columns) that no index names: unchanged, zero, or the element-wise mean of all
+// input rows (or columns).
 enum class Unnamed : std::uint8_t { stay, zero, mean };
 
-// output[rows[i]] = input[i]; added to what is there if `accumulate`, and so is what the others become. No row
-// is named twice.
+// output[rows[i]] = input[i]. `unnamed` sets the value of the rows that no index names. If `accumulate`, all
+// values are added to the output instead of stored. The indices must be distinct.
 struct ScatterRows {
     device::ConstTensor input;  // (count, channels)
     device::ConstTensor rows;   // (count) i32

@@ -1,4 +1,4 @@
-// Where an answer begins and ends: two softmaxes over the rows of each segment.
+// Loss and prediction of answer spans (question answering): two softmaxes over the rows of each segment.
 #pragma once
 
 #include <span>
@@ -7,14 +7,15 @@
 
 namespace trireme::kernels {
 
-// Column 0 of the logits says where answers begin, column 1 where they end. For segment s with an answer
+// Column 0 holds the logits of the first row of an answer, column 1 those of the last. For segment s with an
+// answer
 //   losses[s] = (log(sum exp(begin logits)) - logits[begin, 0] + log(sum exp(end logits)) - logits[end, 1]) / 2
-// over the rows of the segment alone; 0 where answers[s, 0] is no_target. If `gradient_scale` is not 0, the
-// logits are overwritten with gradient_scale * d losses / d logits, zeros in rows of no segment or of one
-// without answer.
+// over the rows of the segment; 0 if answers[s, 0] is no_target. If `gradient_scale` is not 0, the logits are
+// overwritten with gradient_scale * d losses / d logits. Rows outside all segments, or in a segment without
+// answer, become zero.
 struct SpanLoss {
     device::Tensor logits;              // (rows, 2); in: logits, out: gradients
-    std::span<const Segment> segments;  // rows that belong together
+    std::span<const Segment> segments;  // the rows of each sample
     device::ConstTensor answers;  // (segments, 2) i32: first and last row, counted from the segment's begin
     device::Tensor losses;        // (segments) f64
     double gradient_scale = 0;
@@ -24,15 +25,15 @@ struct SpanLoss {
     NamedTensors tensors() const;
 };
 
-// choices[s] = the first and last row, counted from the segment's begin, with the largest sum of their two
-// logits among first <= last < first + longest within [contexts[s, 0], contexts[s, 1]); of equal ones the first
-// found in order of first, then last. (-1, -1) where the range is empty.
+// choices[s] = the pair (first, last), counted from the segment's begin, with the largest sum of its two
+// logits. Pairs satisfy first <= last < first + longest and lie within [contexts[s, 0], contexts[s, 1]). Of
+// equal sums the pair with the lowest first row wins, then the lowest last row. (-1, -1) if the range is empty.
 struct BestSpan {
     device::ConstTensor logits;         // (rows, 2)
-    std::span<const Segment> segments;  // rows that belong together
-    device::ConstTensor contexts;       // (segments, 2) i32: rows that an answer may use, [begin, end)
+    std::span<const Segment> segments;  // the rows of each sample
+    device::ConstTensor contexts;       // (segments, 2) i32: rows [begin, end) that an answer may use
     device::Tensor choices;             // (segments, 2) i32
-    std::size_t longest = 30;           // rows of an answer
+    std::size_t longest = 30;           // maximum rows of an answer
 
     void check() const;
     device::Cost cost() const;

@@ -1,4 +1,4 @@
-// What an optimizer does to one tensor; a step does it to all of them with launch_each().
+// Optimizer updates of one tensor. An optimizer step updates all tensors with launch_each().
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ namespace trireme::kernels {
 //               - rate (moment1 / correction1) / (sqrt(moment2 / correction2) + epsilon)
 // with correction_i = 1 - beta_i^step. (Loshchilov and Hutter, 2019)
 struct AdamWUpdate {
-    device::Tensor parameter;  // (rows, columns), or any shape without gaps; the others likewise
+    device::Tensor parameter;  // any shape; the others have the same, or only the same size if contiguous
     device::ConstTensor gradient;
     device::Tensor moment1;
     device::Tensor moment2;
@@ -25,10 +25,10 @@ struct AdamWUpdate {
     double beta2 = 0.999;
     double epsilon = 1e-8;
     double weight_decay = 0;
-    std::size_t step = 1;  // of this update, from 1
+    std::size_t step = 1;  // number of this update, from 1
     device::ConstTensor decaying =
-        {};                       // (columns) i32: of which columns the weights decay, 1 or 0; absent: of all
-    device::Tensor rounded = {};  // bf16: what the new parameter is rounded to, or absent
+        {};  // (columns) i32: 1 if the column has weight decay, else 0; if absent, all have
+    device::Tensor rounded = {};  // bf16: the new parameter, rounded; or absent
 
     void check() const;
     device::Cost cost() const;
@@ -36,25 +36,25 @@ struct AdamWUpdate {
 };
 
 // g = gradient_scale * gradient + weight_decay * parameter;  velocity = momentum * velocity + g
-// parameter = parameter - rate * velocity        (without momentum there is no velocity tensor, and it is g)
+// parameter = parameter - rate * velocity        (velocity = g if the velocity tensor is absent)
 struct SgdUpdate {
-    device::Tensor parameter;  // (rows, columns), or any shape without gaps; the others likewise
+    device::Tensor parameter;  // any shape; the others have the same, or only the same size if contiguous
     device::ConstTensor gradient;
-    device::Tensor velocity = {};  // or absent
+    device::Tensor velocity = {};  // absent without momentum
     double gradient_scale = 1;
     double rate = 0;
     double momentum = 0;
     double weight_decay = 0;
-    device::ConstTensor decaying = {};  // (columns) i32, as above
-    device::Tensor rounded = {};        // bf16, as above
+    device::ConstTensor decaying = {};  // (columns) i32, as in AdamWUpdate
+    device::Tensor rounded = {};        // bf16, as in AdamWUpdate
 
     void check() const;
     device::Cost cost() const;
     NamedTensors tensors() const;
 };
 
-// result[0] = sum of input^2, added in double in an order that depends on the size alone; where rows lie apart,
-// also on how many they are
+// result[0] = sum of input^2, added in double. The order of the additions depends only on the size and, if the
+// tensor is not contiguous, on the number of rows.
 struct SumOfSquares {
     device::ConstTensor input;  // any shape
     device::Tensor result;      // (1) f64
@@ -71,7 +71,7 @@ void run(device::CpuStream& stream, const AdamWUpdate& op);
 void run(device::CpuStream& stream, const SgdUpdate& op);
 void run(device::CpuStream& stream, const SumOfSquares& op);
 
-// Many tensors at once. Updates of one step differ in their tensors and in weight_decay alone.
+// Update many tensors at once. The operations may differ only in their tensors and in weight_decay.
 void run(device::CudaStream& stream, std::span<const AdamWUpdate> ops);
 void run(device::CudaStream& stream, std::span<const SgdUpdate> ops);
 void run(device::CudaStream& stream, std::span<const SumOfSquares> ops);

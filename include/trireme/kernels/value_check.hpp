@@ -1,4 +1,4 @@
-// Finds the first kernel of a stream that makes a value that is not finite. A stream without a check pays for
+// Finds the first kernel of a stream that produces a non-finite value. A stream without a value check spends
 // one comparison with null per kernel.
 #pragma once
 
@@ -13,13 +13,13 @@
 
 namespace trireme::kernels {
 
-// A tensor of an operation, by the name of its field. A Tensor is written, a ConstTensor is only read.
+// A tensor of an operation and the name of its field. A Tensor is written, a ConstTensor is only read.
 struct NamedTensor {
     NamedTensor(const char* field, const device::ConstTensor& read) : name(field), tensor(read) {}
     NamedTensor(const char* field, const device::Tensor& written)
         : name(field), tensor(written), is_written(true) {}
 
-    const char* name;  // a literal: "grad_input"
+    const char* name;  // string literal, for example "grad_input"
     device::ConstTensor tensor;
     bool is_written = false;
 };
@@ -27,37 +27,40 @@ using NamedTensors = std::vector<NamedTensor>;
 
 // An element that is NaN or infinite.
 struct NonFiniteValue {
-    std::string tensor;          // the name of its field
-    const void* data = nullptr;  // the address of the tensor
+    std::string tensor;          // name of the tensor's field
+    const void* data = nullptr;  // address of the tensor
     std::size_t row = 0;
     std::size_t column = 0;
     double value = 0;
 };
 
-// Returns the first one, row by row. Waits for the stream. Ghosts and whole numbers have none.
+// Returns the first non-finite element in row-major order, or nullopt if there is none. Waits for the stream.
+// Always nullopt for ghost streams and integer tensors.
 std::optional<NonFiniteValue> find_non_finite(device::Stream& stream, const NamedTensor& named);
 
-// "nan", "inf" or "-inf"
+// Returns "nan", "inf" or "-inf".
 std::string describe_non_finite(double value);
 
-// The place of a kernel in a step.
+// Identifies the pass and layer of a step in which a kernel runs.
 struct KernelPlace {
     int stage = 0;
-    int microbatch = 0;  // of the step, from 0
+    int microbatch = 0;  // index in the step, from 0
     bool is_backward = false;
-    std::string layer = {};  // "h.5.mlp"
+    std::string layer = {};  // for example "h.5.mlp"
 };
 
+// The first kernel with a non-finite output.
 struct NonFiniteOutput {
     KernelPlace place;
-    std::string kernel;  // "linear"
+    std::string kernel;  // for example "linear"
     NonFiniteValue output;
-    std::optional<NonFiniteValue> input = {};  // an input that is not finite; none: all are finite
+    std::optional<NonFiniteValue> input = {};  // a non-finite input; nullopt if all are finite
 };
 
+// Checks the inputs and outputs of each kernel of a stream and keeps the first finding.
 class ValueCheck {
 public:
-    // The kernels from here on belong to this pass, or to this layer of it.
+    // Set the pass and the layer of the kernels that follow.
     void begin_pass(int stage, int microbatch, bool is_backward);
     void begin_layer(std::string name) { place_.layer = std::move(name); }
 
@@ -69,7 +72,7 @@ public:
 
 private:
     KernelPlace place_;
-    std::optional<NonFiniteValue> input_;  // of the kernel that runs
+    std::optional<NonFiniteValue> input_;  // first non-finite input of the current kernel
     std::optional<NonFiniteOutput> finding_;
 };
 

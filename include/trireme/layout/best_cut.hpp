@@ -1,4 +1,4 @@
-// Cutting a list into runs whose joined costs are the least.
+// Cuts a list into consecutive runs of minimal combined cost.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ inline constexpr double impossible = std::numeric_limits<double>::infinity();
 
 struct BestCut {
     double cost = impossible;
-    std::vector<std::size_t> lengths = {};  // of the runs; of no meaning where all are impossible
+    std::vector<std::size_t> lengths = {};  // per run; meaningless if `cost` is impossible
 };
 
-// Of all ways to cut `items` into `runs` runs of one item at least, one whose costs, cost(number, run), are the
-// least when they are joined: join(of all before, cost), which never falls as either rises. Dynamic programming
-// over prefixes.
+// Returns the cheapest way to cut `items` into `runs` runs of at least one item. `cost(number, run)` is the
+// cost of one run. `join(cost of the runs before, cost)` combines costs and never falls if either argument
+// rises. Uses dynamic programming over prefixes.
 template <class Cost, class Join>
 BestCut best_cut(std::size_t items, std::size_t runs, const Cost& cost, const Join& join) {
     struct Choice {

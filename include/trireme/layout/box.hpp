@@ -1,4 +1,4 @@
-// Parts of tensors. Every tensor is seen as a matrix here, as the kernels see it.
+// Rectangles of tensors. Every tensor is a matrix here, as in the kernels.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace trireme::layout {
 
-// The numbers begin, begin + 1, ..., end() - 1.
+// The half-open interval [begin, end()).
 struct Range {
     std::size_t begin = 0;
     std::size_t count = 0;
@@ -15,7 +15,7 @@ struct Range {
     friend bool operator==(const Range&, const Range&) = default;
 };
 
-Range intersection(Range a, Range b);  // of count 0 where they share nothing
+Range intersection(Range a, Range b);  // has count 0 if the ranges are disjoint
 
 struct Box {
     Range rows;
@@ -28,8 +28,8 @@ struct Box {
 
 Box intersection(const Box& a, const Box& b);
 
-// Where a box of a global tensor lies in the memory of a rank, whose part of the tensor is a matrix too:
-// element (box.rows.begin + i, box.columns.begin + j) is element (row + i, column + j) there.
+// Position of a box of a global tensor in a rank's local matrix: global element (box.rows.begin + i,
+// box.columns.begin + j) is local element (row + i, column + j).
 struct Placement {
     Box box;
     std::size_t row = 0;

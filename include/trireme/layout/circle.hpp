@@ -1,5 +1,4 @@
-// Some ranks of a group around one of them, and who speaks to whom when that one tells all of them something,
-// or adds up what they have.
+// The ranks that broadcast from a root rank or reduce to it, and the messages between them.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +7,19 @@
 
 namespace trireme::layout {
 
-//   tree     messages double in number from round to round (a binomial tree)
-//   direct   the first rank speaks to each of the others itself
+//   tree     binomial tree: the number of messages doubles from round to round
+//   direct   the root exchanges messages with every other rank itself
 enum class Spread : std::uint8_t { tree, direct };
 
 struct Circle {
-    std::vector<int> ranks = {};  // the one in the middle first
+    std::vector<int> ranks = {};  // the root comes first
     Spread spread = Spread::tree;
 
-    // The rank that this one hears from, and sends its sums to; none: it is in the middle.
+    // Returns the rank from which `rank` receives and to which it sends its partial sums; empty for the root.
     std::optional<int> above(int rank) const;
-    // Those that it speaks to, and adds up the sums of: who has the longest way behind him first.
+    // Returns the ranks to which `rank` sends and whose partial sums it adds; the largest subtree comes first.
     std::vector<int> below(int rank) const;
-    int rounds() const;  // of messages from the middle until all have heard, where a rank sends one in each
+    int rounds() const;  // of a broadcast, if a rank sends one message per round
 };
 
 }  // namespace trireme::layout

@@ -1,4 +1,4 @@
-// What a rank holds of the state of a run: values of parameters, and the optimizer's moments of some of them.
+// The state that a rank holds: values of parameters, and the optimizer's moments of some of them.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace trireme::layout {
 
-// A part of one tensor of a list.
+// A box of one tensor; `tensor` is an index into a list of tensors.
 struct TensorBox {
     std::size_t tensor = 0;
     Box box;
@@ -16,21 +16,20 @@ struct TensorBox {
     friend bool operator==(const TensorBox&, const TensorBox&) = default;
 };
 
-// In order of tensors, rows and columns.
+// The boxes of each list are sorted by tensor, row and column.
 struct HeldState {
-    std::vector<TensorBox> values;   // what it holds, none overlapping
-    std::vector<TensorBox> moments;  // what it updates, and keeps moments of
-    std::vector<TensorBox> owned;  // what it answers for: each element that anybody holds, values and moments,
-                                   // is owned by one of those that have it
+    std::vector<TensorBox> values;   // the values that the rank holds; boxes do not overlap
+    std::vector<TensorBox> moments;  // the elements that it updates and keeps moments of
+    std::vector<TensorBox> owned;    // the elements that it saves and sends: each has one owner
 };
 
-// The owner of an element is that of its shard. Where the optimizer is sharded, a rank keeps moments of what it
-// owns, otherwise of all that it holds.
+// An element is owned by the owner of its shard. With a sharded optimizer a rank keeps moments of the elements
+// that it owns, otherwise of all elements that it holds.
 HeldState held_state(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces,
                      const std::vector<Bucket>& buckets, bool shards_optimizer, int rank);
 
-// Where the parts of a rank's matrix that lie in `local`, a box of its own rows and columns, come from: boxes
-// of the global tensor, and their places counted from the first element of `local`.
+// Returns the origin of the rank's elements inside `local`, a box in coordinates of the rank's own matrix. Each
+// result is a box of the global tensor with its position relative to the first element of `local`.
 std::vector<Placement> placements_within(const std::vector<Placement>& placements, const Box& local);
 
 }  // namespace trireme::layout

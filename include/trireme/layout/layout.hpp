@@ -1,4 +1,4 @@
-// Who holds what: stages, their replicas, and the shares of each replica's ranks.
+// The assignment of layers to ranks: stages, their replicas, and the shares of each replica's ranks.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace trireme::layout {
 
-// The ranks that hold one copy of a stage together. Shares are in proportion: 5, 2, 1. So are the turns that
-// replicas of a stage take at the micro-batches of a step.
+// The ranks that together hold one copy of a stage. Shares are relative weights, e.g. 5, 2, 1. Turns are
+// relative, too: they weight the number of a step's micro-batches per replica.
 struct ReplicaLayout {
     std::vector<int> ranks = {};
-    std::vector<std::size_t> shares = {};  // as many as ranks
+    std::vector<std::size_t> shares = {};  // one per rank
     std::size_t turns = 1;
 
     friend bool operator==(const ReplicaLayout&, const ReplicaLayout&) = default;
 };
 
 struct StageLayout {
-    Range layers;  // of the model's list: halves of blocks count one each
+    Range layers;  // indices into the model's layers; half a block counts as one
     std::vector<ReplicaLayout> replicas = {};
 
     friend bool operator==(const StageLayout&, const StageLayout&) = default;
@@ -34,61 +34,63 @@ struct Layout {
     friend bool operator==(const Layout&, const Layout&) = default;
 };
 
-// A team is the ranks of a replica; it may hold replicas of several stages.
+// The ranks of a replica. A team may hold replicas of several stages.
 struct Team {
     std::vector<int> ranks;
     std::vector<int> stages;  // ascending
 };
 
-// Which stages a rank holds that is the p-th of its row.
+// The stages of the p-th rank of a pipeline row.
 //   looped     p, p + pipe, ...
-//   v_shaped   p and 2 * pipe - 1 - p, two in all: the model goes down the row and comes back
+//   v_shaped   p and 2 * pipe - 1 - p, always two: the stages go down the row and come back
 enum class ChunkPlacement : std::uint8_t { looped, v_shaped };
 
 struct Grid {
     int pipe = 1;
     int data = 1;
     int tensor = 1;
-    int chunks = 1;  // stages of a rank
+    int chunks = 1;  // stages per rank
     ChunkPlacement placement = ChunkPlacement::looped;
-    std::vector<std::size_t> shares = {};  // of the tensor ranks of every replica; empty: even
+    std::vector<std::size_t> shares = {};  // of the tensor ranks of every replica; empty means even
 };
 
-// The regular grid: rank (p * data + d) * tensor + t holds share t of replica d of the stages that `placement`
-// gives the p-th of a row; tensor ranks are neighbours, so that they share a node. `cuts` has the layers of
-// each of the pipe * chunks stages.
+// Returns the regular grid. Rank (p * data + d) * tensor + t holds share t of replica d of the stages that
+// `placement` gives to position p of a row. The ranks of a tensor group are adjacent, so that they share a
+// node. `cuts` has the number of layers of each of the pipe * chunks stages.
 Layout grid_layout(const Grid& grid, const std::vector<std::size_t>& cuts);
 
-// Throws ConfigError where the layout contradicts itself or does not fit `ranks` ranks and a model of `layers`
-// layers, in one sentence that says what to change: layers missing or held twice, a stage without a replica, a
-// rank that is in two replicas of a stage, in two teams of unlike ranks, both idle and working, or nowhere; as
-// many shares as ranks; a replica without a turn; ranks outside 0..ranks-1. `place` is the file's name, or "the
-// grid".
+// Throws ConfigError if the layout contradicts itself or does not fit `ranks` ranks and a model of `layers`
+// layers. The message says what to change. Errors are: a layer in no stage or in two; a stage without a
+// replica; a rank twice in a stage, in two teams with different ranks, both idle and working, or missing; a
+// number of shares that differs from the number of ranks; a replica without a turn; a rank outside 0..ranks-1.
+// `place` is the name of the file, or "the grid".
 void check_layout(const Layout& layout, int ranks, std::size_t layers, const std::string& place);
 
-// In the order (replica within the team's first stage, that stage): team d * pipe + p on a grid.
+// Returns the teams, sorted by (replica number in the team's first stage, that stage): team d * pipe + p on a
+// grid.
 std::vector<Team> teams_of(const Layout& layout);
 
-// The number of the team that replica `replica` of stage `stage` is.
+// Returns the index of the team that holds replica `replica` of stage `stage`.
 int team_of(const std::vector<Team>& teams, const Layout& layout, int stage, int replica);
 
-// -1: the rank is idle.
+// Returns the index of the rank's team, or -1 if the rank is idle.
 int team_of_rank(const std::vector<Team>& teams, int rank);
 
-// Whether all stages have equally many replicas and teams hold stages p, p + pipe, ...: what interleaved
-// schedules are made for. Shares may be uneven.
+// True if all stages have equally many replicas and the teams hold stages p, p + pipe, ..., as interleaved
+// schedules require. Shares may be uneven.
 bool is_grid(const Layout& layout);
 
-// Likewise for stages p and 2 * pipe - 1 - p. With a pipe of 1 both are the same.
+// The same for stages p and 2 * pipe - 1 - p. If `pipe` is 1, is_grid() is true as well.
 bool is_v(const Layout& layout);
 
-// Whether the replicas of each stage have as many turns.
+// True if the replicas of each stage have equal turns.
 bool takes_even_turns(const Layout& layout);
 
-// For people: "stage 0: layers 0-6, rank 0 | rank 1", with the halves of blocks as .5: one line for each stage.
+// Describes the layout for people, one line per stage: "stage 0: layers 0-6, rank 0 | rank 1". Half a block
+// counts .5.
 std::string to_string(const Layout& layout);
 
-// "rank 4", "ranks 0,1", "ranks 0-3,8": three or more neighbours in a row are a run.
+// Returns "rank 4", "ranks 0,1" or "ranks 0-3,8". Three or more consecutive ranks become an interval.
 std::string text_of_ranks(const std::vector<int>& ranks);
 
 }  // namespace trireme::layout

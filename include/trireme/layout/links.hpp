@@ -1,4 +1,4 @@
-// What messages between ranks cost.
+// The cost of messages between ranks.
 #pragma once
 
 #include <vector>
@@ -6,32 +6,33 @@
 namespace trireme::layout {
 
 struct Link {
-    double latency = 0;    // seconds of any message
-    double bandwidth = 0;  // bytes a second; 0: not known, and messages take no time
+    double latency = 0;    // seconds per message
+    double bandwidth = 0;  // bytes per second; 0 means unknown, and messages take no time
 
     double seconds(double bytes) const { return bandwidth > 0 ? latency + bytes / bandwidth : 0; }
     friend bool operator==(const Link&, const Link&) = default;
 };
 
-// The cost of messages between the ranks of a run. A link without two ranks has no bandwidth.
+// Measured links between the ranks of a run. A link without two ranks has bandwidth 0.
 struct RankLinks {
-    Link team;  // the slowest between the first two ranks of a team
-    Link all;   // the slower one of those between rank 0 and rank 1, and between rank 0 and the last rank
+    Link team;  // slowest link, over all teams, between the first two ranks of a team
+    Link all;   // slower one of the links between ranks 0 and 1 and between rank 0 and the last rank
 };
 
-// Neighbouring ranks in groups of `ranks` have this link among them: a node, a rack. Levels come from the
-// smallest groups to the largest, each made of whole groups of the one before; the last is among all ranks.
+// The link between ranks of the same group of `ranks` consecutive ranks, such as a node or a rack. Lists of
+// levels go from the smallest groups to the largest. Each group consists of whole groups of the level before,
+// and the last level joins all ranks.
 struct LinkLevel {
-    int ranks = 0;  // of a group; 0: all
+    int ranks = 0;  // per group; 0 means all ranks
     Link link = {};
 
     friend bool operator==(const LinkLevel&, const LinkLevel&) = default;
 };
 
-// Of the smallest group that has both. Without levels messages take no time.
+// Returns the link of the smallest group that contains both ranks. Without levels messages take no time.
 Link link_between(const std::vector<LinkLevel>& levels, int a, int b);
 
-// Seconds in which `ranks` ranks sum as many bytes each: a ring's rounds, forth and back.
+// Seconds of a ring all-reduce of `bytes` bytes per rank: 2 * (ranks - 1) rounds.
 double sum_seconds(const Link& link, int ranks, double bytes);
 
 }  // namespace trireme::layout

@@ -1,6 +1,6 @@
-// Pieces: cells of the coarsest common refinement of all ranks' slices of a tensor. Whatever unlike replicas,
-// tied tables or groups held twice do to a tensor, every piece has its set of holders, over which its gradient
-// is summed.
+// Pieces: cells of the coarsest common refinement of all ranks' slices of a tensor. Replicas may be cut
+// differently, tables may be tied, and heads may be held twice: every piece still has one set of holders, over
+// which its gradient is summed.
 #pragma once
 
 #include <string>
@@ -15,52 +15,53 @@ struct Slice {
     Box box;
 };
 
-// A named global tensor and who holds what of it. A rank may hold several boxes of it, none overlapping.
+// A named global tensor and its slices per rank. The boxes of one rank do not overlap.
 struct HeldTensor {
     std::string name;
     std::size_t rows = 1;
     std::size_t columns = 0;
-    std::size_t last_use = 0;  // the first layer of the model that uses it: the last one of a backward pass
+    std::size_t last_use = 0;  // first layer of the model that uses it, so the last one in a backward pass
     std::vector<Slice> slices;
 };
 
 struct Piece {
-    std::size_t tensor = 0;  // its number in the list
+    std::size_t tensor = 0;  // index of the tensor in the list
     Box box;
     std::vector<int> holders;  // ascending
 };
 
-// Covers every element that someone holds exactly once; pieces of a tensor in order of rows, then columns.
-// Neighbouring cells with equal holders are one piece.
+// Cuts tensors into pieces that cover every held element exactly once. The pieces of a tensor are sorted by
+// row, then column. Adjacent cells with equal holders form one piece.
 std::vector<Piece> cut_in_pieces(const std::vector<HeldTensor>& tensors);
 
-// A part of a piece whose gradient one of its holders adds up, and whose optimizer state it keeps: a range of
-// whole rows of the piece.
+// Whole rows of a piece, whose gradient one holder sums and whose optimizer state it keeps.
 struct Shard {
     std::size_t piece = 0;
-    Box box;  // within the global tensor
+    Box box;  // in the global tensor
     int owner = 0;
 };
 
-// Pieces with equal holders that travel together.
+// Pieces with equal holders whose gradients are reduced in one message.
 struct Bucket {
-    std::vector<int> holders;  // ascending; a single one has nothing to sum
-    std::size_t last_use = 0;  // of its tensors: complete once that layer's backward pass is
+    std::vector<int> holders;  // ascending; a single holder has nothing to reduce
+    std::size_t last_use = 0;  // smallest last_use of its tensors: complete after that layer's backward pass
     std::vector<std::size_t> pieces;
-    std::vector<Shard> shards;  // of its pieces, piece by piece, rows ascending
+    std::vector<Shard> shards;  // sorted by piece, then row
     std::size_t elements = 0;
 };
 
 struct BucketRules {
-    std::size_t large = std::size_t{1} << 20;    // elements: pieces of at least so many travel alone
-    std::size_t largest = std::size_t{4} << 20;  // and are cut by rows where they have more
+    std::size_t large = std::size_t{1} << 20;    // elements: larger or equal pieces get buckets of their own
+    std::size_t largest = std::size_t{4} << 20;  // maximum elements of a bucket; larger pieces are cut by rows
 };
 
-// Every piece belongs to one bucket, or to several that hold ranges of its rows. In the order in which a
-// backward pass completes them: last_use descending; the order in which all ranks start to sum those they hold.
-// A bucket's rows are spread over its holders: a piece with fewer rows than holders belongs whole to one (the
-// one with the fewest elements so far, over all buckets, the first of equal ones), another one is cut evenly by
-// rows, the holder with the fewest elements so far first.
+// Distributes pieces over buckets. A large piece is cut by rows over several buckets; any other piece belongs
+// to one. Buckets are sorted by descending last_use, the order in which a backward pass completes them. All
+// ranks start their reductions in this order.
+//
+// The rows of a bucket are spread over its holders. A piece with fewer rows than holders goes to the holder
+// with the fewest elements in all buckets so far; the lowest rank wins ties. Any other piece is cut evenly by
+// rows, and the holder with the fewest elements gets the first rows.
 std::vector<Bucket> fill_buckets(const std::vector<HeldTensor>& tensors, const std::vector<Piece>& pieces,
                                  const BucketRules& rules = {});
 

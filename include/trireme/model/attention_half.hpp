@@ -7,8 +7,8 @@ namespace trireme::model {
 
 class AttentionHalf {
 public:
-    // Of this rank's heads. inner: queries, keys and values side by side (rows, (heads + 2 groups) * head
-    // size); result: the context (rows, heads * head size)
+    // Tensors of this rank's heads. `inner` has queries, keys and values side by side: (rows, (heads + 2 *
+    // groups) * head size). `result` is the context: (rows, heads * head size).
     struct State : BranchState {
         device::Tensor log_sum;  // (rows, heads)
     };
@@ -32,8 +32,8 @@ public:
 
 private:
     kernels::AttentionShape shape(const Pass& pass) const;
-    void rotate(const Pass& pass, device::Tensor inner,
-                bool is_backward) const;  // queries and keys, by their positions
+    // Rotates queries and keys by their positions; a no-op if positions are learned.
+    void rotate(const Pass& pass, device::Tensor inner, bool is_backward) const;
     template <class View>
     View query(View inner) const {
         return inner.column_range(0, query_width_);
@@ -48,10 +48,11 @@ private:
     }
 
     ResidualBranch branch_;
-    std::size_t head_size_, groups_, heads_, first_head_, query_width_, key_width_;  // of this rank
+    // Counts and widths of this rank's heads.
+    std::size_t head_size_, groups_, heads_, first_head_, query_width_, key_width_;
     bool is_causal_;
     double dropout_;
-    std::vector<double> frequencies_;  // of rotary positions; none: positions are learned
+    std::vector<double> frequencies_;  // of rotary positions; empty if positions are learned
 };
 
 }  // namespace trireme::model

@@ -1,4 +1,4 @@
-// Which input channels of a projection are left out, and how many. Functions of what they are given alone.
+// Chooses which and how many input channels of a projection are skipped or offloaded. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -9,43 +9,44 @@
 
 namespace trireme::model {
 
-// Channels are left out in whole tiles of so many: eight floats fill a vector register, and a product with a
-// part of one more takes as long as with all of it.
+// Channels are skipped in whole tiles of this size: eight floats fill a vector register, and a matmul takes as
+// long with a fraction of a register as with a full one.
 inline constexpr std::size_t channel_tile = 8;
 
-// How many are kept where `ratio` of them, in [0, 1), is to be left out: the nearest number of tiles is (of
-// equals the larger), but one tile at least is kept.
+// Returns the number of channels that are kept if the fraction `ratio`, in [0, 1), is skipped. The skipped
+// number is rounded to the nearest whole number of tiles (halves up). At least one tile is kept.
 std::size_t kept_count(std::size_t channels, double ratio);
 
-// How many each of some helpers computes of the channels of another rank: in whole tiles, of which the sum of
-// the parts gets as many as are nearest. One tile at least is left.
+// Returns the number of channels that each helper rank computes for another rank. `parts` has one fraction per
+// helper. Counts are whole tiles; each cumulative sum is rounded to the nearest one. At least one tile remains.
 std::vector<std::size_t> lent_counts(std::size_t channels, std::span<const double> parts);
 
-// A projection beside others among which a ratio is shared.
+// A projection among others that share a skipped fraction of the work.
 struct ResizableWork {
     std::size_t channels = 0;
     double work = 0;       // of all channels, in any unit: multiplications, milliseconds
-    double variation = 0;  // mean of its channels
+    double variation = 0;  // mean over its channels
 };
 
-// How many of each are kept where `ratio` of all work is to be left out: the less of a projection the more it
-// varies beside the one that varies most, in proportion to 1 - variation / largest variation; where all vary
-// alike, the same of each. None leaves out more than `limit`; what these cannot, the others do. What is left
-// out is the wanted work to within one tile's, or else all that the limit allows.
+// Returns the number of channels that each projection keeps if the fraction `ratio` of all work is skipped. The
+// skipped fraction of a projection is proportional to 1 - variation / largest variation, or the same for all if
+// all vary alike. No projection skips more than the fraction `limit`; the others skip the remainder. The
+// skipped work differs from the requested work by at most one tile, unless the limit forbids more.
 std::vector<std::size_t> kept_counts(std::span<const ResizableWork> all, double ratio, double limit);
 
-//   priority   the channels whose weights have varied most (FlexTP; of equals the lower)
-//   first      the lowest ones
-//   random     channels drawn by `key`
-//   window     those next to each other that have varied most together (of equals the lower)
+// Rule that chooses the channels that are kept:
+//   priority   the channels whose weights changed most (FlexTP); ties go to the lower channel
+//   first      the lowest channels
+//   random     channels drawn with `key`
+//   window     the adjacent channels whose total change is largest; ties go to the lowest window
 enum class ChannelPolicy : std::uint8_t { priority, first, random, window };
 
-// Ascending; `count` is at most as many as there are.
+// Returns `count` channels in ascending order. Throws BugError if `count` exceeds the number of channels.
 std::vector<std::int32_t> choose_channels(ChannelPolicy policy, std::span<const double> variation,
                                           std::size_t count, RandomKey key);
 
-// Notes how far the weights of the channels that were kept have moved. The others keep the score they had, so
-// that they return once the kept ones move less.
+// Copies the scores of the kept channels from `change` to `variation`. Skipped channels keep their old scores,
+// so they return once the kept ones change less.
 void note_change(std::span<const std::int32_t> kept, std::span<const double> change,
                  std::span<double> variation);
 

@@ -1,4 +1,4 @@
-// Hugging Face's config.json: what it says of a model, and saying it of ours.
+// Reads and writes model configurations in the format of Hugging Face's config.json.
 #pragma once
 
 #include <filesystem>
@@ -9,18 +9,18 @@
 
 namespace trireme::model {
 
-// `place` names the text in messages. The name of the model is its model_type. Throws ConfigError where the
-// text is no JSON, for an architecture that is not one of ours (naming those that are), and for a setting under
-// which the model would compute something else than ours does: an unknown activation, a head size of its own,
+// Parses a config.json; `place` names the text in messages. The model gets its model_type as name. Throws
+// ConfigError if the text is not JSON, if the architecture is unknown (the message lists the known ones), or if
+// a setting asks for a computation that Trireme does not support: an unknown activation, a separate head size,
 // biases in a Llama, and so on.
 ModelConfig model_from_config_json(std::string_view text, const std::string& place);
 
-// Of a file. Throws ConfigError where it cannot be read.
+// Parses the config.json in `file`. Throws ConfigError also if the file cannot be read.
 ModelConfig read_config_json(const std::filesystem::path& file);
 
-// As Hugging Face writes it, so that transformers builds the same model from it; `dtype` is "float32" or such.
-// What a `base`, an earlier config.json of the model, says beside that is kept: which tokens end a text, and,
-// where the configuration has no names for its labels, those of equally many.
+// Returns the text of a config.json from which transformers builds the same model; `dtype` is "float32" or
+// similar. `base` is an earlier config.json of the model, or empty. Its other settings are kept: for example
+// the tokens that end a text, and label names if `config` has none and the number of labels is equal.
 std::string config_json_of(const ModelConfig& config, const std::string& dtype = "float32",
                            const std::string& base = "");
 

@@ -1,5 +1,6 @@
-// The tables that tokens become rows by: of tokens, of learned positions, of token types; in bert a norm;
-// dropout. A tensor rank has some rows of the token table; the first one has the other tables.
+// The embedding of tokens: the sum of a token table, a table of learned positions and a table of token types,
+// followed by a norm (bert only) and dropout. Each tensor rank has some rows of the token table. The first one
+// also has the other tables.
 #pragma once
 
 #include <optional>
@@ -12,12 +13,12 @@ namespace trireme::model {
 class EmbeddingLayer {
 public:
     struct State {
-        device::Tensor sum;  // (own rows, width): what the norm reads
+        device::Tensor sum;  // (own rows, width): input of the norm
         Norm::State norm;
     };
 
     EmbeddingLayer(const ModelConfig& config, const TensorPart& part);
-    std::vector<ParameterSpec> parameters() const;  // the tables, then the norm's
+    std::vector<ParameterSpec> parameters() const;  // the tables, then the norm
 
     device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
                            device::Arena& kept) const;
@@ -29,7 +30,8 @@ public:
                          device::Arena& scratch) const;
 
 private:
-    bool has_positions() const { return tables_.size() > 1; }  // this rank
+    // True if this rank has the table.
+    bool has_positions() const { return tables_.size() > 1; }
     bool has_types() const { return tables_.size() > 2; }
 
     std::vector<ParameterSpec> tables_;  // tokens, positions, types

@@ -1,10 +1,10 @@
-// The output projection and the loss: over a vocabulary or over classes. Only rows from which something is to
-// be predicted have logits, and those exist one tile of rows at a time. Tensor ranks have some columns of a
-// vocabulary each; classes are few, and every rank computes them all.
+// The output projection and the cross-entropy loss over a vocabulary or over classes. Only rows with a target
+// have logits, and logits exist for one tile of rows at a time. Each tensor rank has some columns of a
+// vocabulary. Classes are few, so every rank computes them all.
 //
-// In training the forward pass only remembers that it was asked: nothing downstream waits for the loss, and a
-// backward pass that makes each tile of logits once serves the loss and both gradients with it. (Told apart
-// into its two halves, the weight half makes the tiles a second time.)
+// In training the forward pass computes nothing, because no later layer waits for the loss. The backward pass
+// computes each tile of logits once for the loss and both gradients. (If its halves run separately, the weight
+// half computes the tiles a second time.)
 #pragma once
 
 #include <optional>
@@ -20,9 +20,9 @@ public:
     struct State : LossState {};
 
     Head(const ModelConfig& config, const TensorPart& part);
-    std::vector<ParameterSpec> parameters() const;  // the matrix, and its bias if it has one
+    std::vector<ParameterSpec> parameters() const;  // the matrix, then the bias if there is one
 
-    // Gives back an absent tensor: the loss is in the state.
+    // Returns an absent tensor; the loss is in `state`.
     device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
                            device::Arena& kept) const;
     void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
@@ -31,15 +31,15 @@ public:
     void backward_weight(const Pass& pass, Weights weights, device::ConstTensor input,
                          device::ConstTensor grad_output, State& state, Gradients gradients,
                          device::Arena& scratch) const;
-    // Both halves at once, with each tile of logits made once.
+    // Runs both halves at once and computes each tile of logits only once.
     void backward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor grad_input,
                   State& state, Gradients gradients, device::Arena& scratch) const;
 
-    // Rows of logits in a tile: as many as fit the memory kept for one, cut evenly.
+    // Returns the number of rows per tile: `rows` cut evenly into the fewest tiles that fit the tile memory.
     std::size_t tile_rows(device::DType dtype, std::size_t rows) const;
 
 private:
-    struct Wanted;  // what is to be done with each tile
+    struct Wanted;  // requested results
     struct Tile;    // some of the predicted rows
 
     std::size_t most_tile_rows(device::DType dtype) const;
@@ -47,7 +47,7 @@ private:
                        State& state, device::Arena& scratch) const;
     void compute(const Pass& pass, Weights weights, device::ConstTensor input, const Tile& tile,
                  const Wanted& wanted) const;
-    // From logits to losses and choices, and to gradients where they are wanted.
+    // Compute losses and choices. A nonzero `gradient_scale` also replaces the logits by their gradients.
     void find_loss(const Pass& pass, const Tile& tile, double gradient_scale) const;
     void find_loss_of_shared(const Pass& pass, const Tile& tile, double gradient_scale) const;
     void give_own_rows(const Pass& pass, device::Tensor all, device::Tensor own) const;
@@ -57,11 +57,11 @@ private:
     ParameterSpec weight_;
     std::optional<ParameterSpec> bias_;
     std::size_t width_, all_outputs_;
-    layout::Range outputs_;     // of this rank
-    std::size_t most_outputs_;  // of any tensor rank
+    layout::Range outputs_;     // this rank's outputs
+    std::size_t most_outputs_;  // maximum over the tensor ranks
     bool smooths_;              // label smoothing applies
-    bool is_shared_;            // tensor ranks have some outputs each
-    bool is_first_;             // of the tensor ranks
+    bool is_shared_;            // the outputs are divided among the tensor ranks
+    bool is_first_;             // this is the first tensor rank
 };
 
 }  // namespace trireme::model

@@ -1,6 +1,6 @@
-// What bert has between its last block and a head: for masked tokens a matrix, GELU and a norm, for classes a
-// matrix, tanh and dropout (the pooler). Hugging Face applies the pooler to the first row alone; the others
-// have no target.
+// The layer between the last block and the head of bert. For masked tokens it is a matrix, GELU and a norm; for
+// classes a matrix, tanh and dropout (the pooler). Hugging Face applies the pooler only to the first row of a
+// sample. Here all rows pass it, but the others have no target.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ namespace trireme::model {
 class HeadTransform {
 public:
     struct State {
-        device::Tensor inner;   // (rows, width): what the matrix gives
-        device::Tensor result;  // (rows, width): after the activation; what the norm reads
+        device::Tensor inner;   // (rows, width): output of the matrix
+        device::Tensor result;  // (rows, width): output of the activation, input of the norm
         Norm::State norm;
         device::Tensor grad_inner;  // (rows, width)
         GuestStates guests;         // always empty: the matrix is never rebalanced

@@ -1,11 +1,11 @@
-// What the ranks of a tensor team compute for each other: of a slow rank's projections helpers make the
-// products of some input channels J, in training passes, and nothing is left out (FlexTP's migration, with the
-// faults of its row form mended). The weights of J travel in the forward pass and stay at the helper until the
-// backward pass; what else travels depends on what the projection reads.
-//                        what all ranks have                       what its rank alone has
-//   Y  = X[:,J] W[J,:]   P summed at the owner                     X[:,J] sent; P joins the sum over all ranks
-//   dX[:,J] = dY W[J]^T  dY told to the helpers; joins the sum     sent back
-//   dW[J,:] = X^T dY     sent back                                 sent back
+// Offloaded matmuls within a tensor team: in training passes helper ranks compute a slow rank's matmuls with
+// some of its input channels J, so that none of these is skipped (FlexTP's migration; its row form is
+// corrected). The weights of J are sent in the forward pass and stay at the helper until the backward pass. The
+// other messages depend on the input of the projection:
+//                        input equal on all ranks               input of the owner alone
+//   Y  = X[:,J] W[J,:]   terms are reduced to the owner         X[:,J] is sent; term joins the all-reduce
+//   dX[:,J] = dY W[J]^T  dY is broadcast; joins the all-reduce  is sent back
+//   dW[J,:] = X^T dY     is sent back                           is sent back
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@
 
 namespace trireme::model {
 
-// Channels of this rank that a helper computes.
+// Channels of this rank that a helper rank computes.
 struct LentChannels {
     int helper = 0;
     KeptChannels channels = {};
@@ -30,29 +30,30 @@ struct GuestChannels {
     KeptChannels channels = {};
 };
 
-// Of one projection; ranks are those of the team.
+// The offloaded work of one projection. Ranks are numbered within the team.
 struct HelpedProduct {
     std::vector<LentChannels> lent = {};
-    std::vector<GuestChannels> guests = {};      // by owner
-    std::map<int, layout::Circle> circles = {};  // around each owner that this rank has to do with, its helpers
+    std::vector<GuestChannels> guests = {};  // in the order of owners
+    // Per owner (this rank, or a rank that it helps): the broadcast tree of the owner and its helpers.
+    std::map<int, layout::Circle> circles = {};
 };
 
 class HelpedProducts {
 public:
-    // The projections of each rank of the team, place by place the same; `rank` is this one.
+    // `projections` has one list per rank of the team, all with the same places; `rank` is this rank's number.
     HelpedProducts(std::vector<std::vector<ProjectionShape>> projections, int rank, layout::Spread spread);
 
-    // Begins a period, while no micro-batch is in flight. `kept` are the channels of each of this rank's
-    // projections that are not left out: gives those that it computes itself, the first of them.
+    // Begins a period; called while no micro-batch is in flight. `kept` lists the channels of this rank's
+    // projections that are not skipped. Returns those that this rank computes itself: the first of each list.
     Resizing::Lists begin(const std::vector<layout::Migration>& migrations, const Resizing::Lists& kept);
-    // Collective over the team, behind that. Tells helpers which channels they are to compute.
+    // Collective over the team; called after begin(). Sends the lists of offloaded channels to the helpers.
     void tell(comm::Communicator& team);
 
-    // Of this rank's channels, those that helpers compute.
+    // Returns the number of this rank's channels that helper ranks compute.
     std::size_t lent_count(const std::vector<layout::Migration>& migrations,
                            const ProjectionShape& projection) const;
 
-    // Null where nobody helps.
+    // Returns null if no rank helps with the projection.
     const HelpedProduct* at(const ProjectionPlace& place) const;
 
 private:
@@ -67,10 +68,10 @@ private:
     std::map<ProjectionPlace, HelpedProduct> products_;
 };
 
-// The struct says how projections are rebalanced in training passes. Both objects outlive all passes.
+// Rebalancing of projections in training passes. Both objects outlive all passes.
 struct Rebalancing {
-    Resizing* resizing = nullptr;            // channels that are pruned; null: none
-    const HelpedProducts* helped = nullptr;  // channels that tensor ranks compute for each other; null: none
+    Resizing* resizing = nullptr;            // skipped channels; null if no channel is skipped
+    const HelpedProducts* helped = nullptr;  // offloaded channels; null if none
 };
 
 }  // namespace trireme::model

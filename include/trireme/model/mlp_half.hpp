@@ -1,5 +1,5 @@
 // The second half of a block: output = input + dropout(project(activation(expand(norm(input))))). Llama expands
-// twice and one expansion gates the other.
+// twice; one expansion gates the other.
 #pragma once
 
 #include "trireme/model/residual_branch.hpp"
@@ -8,8 +8,8 @@ namespace trireme::model {
 
 class MlpHalf {
 public:
-    // Of this rank's columns. inner: before the activation (rows, mlp width), or gate and values side by side
-    // (rows, 2 mlp width); result: after it (rows, mlp width)
+    // Tensors of this rank's columns. `inner` is the input of the activation: (rows, mlp width), or gate and up
+    // projection side by side, (rows, 2 * mlp width). `result` is its output: (rows, mlp width).
     struct State : BranchState {};
 
     MlpHalf(const ModelConfig& config, const TensorPart& part, std::size_t block);
@@ -31,7 +31,7 @@ public:
 
 private:
     void activate(const Pass& pass, device::ConstTensor inner, device::Tensor result) const;
-    // From the gradient of the result to state.grad_inner.
+    // Computes state.grad_inner from the gradient of the result.
     void deactivate(const Pass& pass, device::ConstTensor grad_result, State& state) const;
 
     ResidualBranch branch_;

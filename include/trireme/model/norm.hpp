@@ -1,4 +1,4 @@
-// Norms: within a model, and the last one before its head.
+// Layer norms and RMS norms: those within blocks, and the final one before the head.
 #pragma once
 
 #include "trireme/kernels/dropout.hpp"
@@ -7,22 +7,22 @@
 
 namespace trireme::model {
 
-// A normalisation with its gain, and its bias if it has one.
+// A norm with its gain, and its bias if it has one.
 class Norm {
 public:
     struct State {
-        device::Tensor mean;       // (rows); absent of an RMS norm
-        device::Tensor inv_scale;  // (rows): one over the deviation, or over the root mean square
+        device::Tensor mean;       // (rows); absent for an RMS norm
+        device::Tensor inv_scale;  // (rows): 1 / standard deviation, or 1 / root mean square
     };
 
-    // An RMS norm for llama, a layer norm for the others. `name` is "transformer.ln_f".
+    // Makes an RMS norm for llama and a layer norm for the other families. `name` is like "transformer.ln_f".
     Norm(const ModelConfig& config, std::string name);
-    std::vector<ParameterSpec> parameters() const;  // weight, and bias of a layer norm
+    std::vector<ParameterSpec> parameters() const;  // weight; bias if it is a layer norm
 
-    // `sum`, if present, is what the input is, and is made first.
+    // `sum`, if present, is computed first; `input` is its output.
     void forward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
                  State& state, device::Arena& kept, const kernels::ResidualAdd& sum = {}) const;
-    // `residual`, if there, is added: the gradient that passes the norm by. It may be grad_input's memory.
+    // Adds `residual`, if present: the gradient that bypasses the norm. It may be the memory of `grad_input`.
     void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
                         device::ConstTensor grad_output, device::ConstTensor residual,
                         device::Tensor grad_input, const State& state) const;
@@ -38,7 +38,7 @@ private:
     bool is_rms_;
 };
 
-// The norm that a layer's output is for, where it is made along with that output: the next layer finds it done.
+// The norm of the next layer, computed together with the output of the layer before it.
 struct NextNorm {
     const Norm& norm;
     Weights weights;

@@ -1,5 +1,5 @@
-// What images become rows by: one matrix for the patches, a class token before them, a table of places;
-// dropout. Every tensor rank computes all of it.
+// The embedding of images: a matrix for the patches, a class token before them, a position table, and dropout.
+// Every tensor rank computes all rows.
 #pragma once
 
 #include "trireme/model/config.hpp"
@@ -15,7 +15,7 @@ public:
     };
 
     PatchEmbedding(const ModelConfig& config, const TensorPart& part);
-    std::vector<ParameterSpec> parameters() const;  // class token, places, the matrix and its bias
+    std::vector<ParameterSpec> parameters() const;  // class token, positions, the matrix and its bias
 
     device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
                            device::Arena& kept) const;
@@ -31,7 +31,7 @@ private:
     ImageInput image_;
     std::size_t width_;
     double deviation_, dropout_;
-    bool is_first_;  // of the tensor ranks
+    bool is_first_;  // this is the first tensor rank
 };
 
 }  // namespace trireme::model

@@ -1,6 +1,6 @@
 // One or several matrices that read the same rows and write side by side: a fused "attn.c_attn", or queries,
-// keys and values. A tensor rank has some of the channels that they write, or some of those that they read; in
-// the latter case it makes a part of each sum, and only the first rank has the biases.
+// keys and values. A tensor rank has some of the output channels (column parallel) or some of the input
+// channels (row parallel). In the latter case it computes partial sums, and only the first rank has the biases.
 #pragma once
 
 #include <string>
@@ -14,18 +14,18 @@
 
 namespace trireme::model {
 
-// An activation between two projections, which one of them does along with its product: forward the first one
-// writes `tensor`, backward the second one reads it.
+// An activation between two projections that is fused into a matmul of one of them. Forward, the first
+// projection writes `tensor`; backward, the second one reads it.
 struct JoinedActivation {
     kernels::ActivationKind kind = kernels::ActivationKind::gelu_tanh;
-    device::Tensor tensor = {};  // absent: there is none, or it is left to others
+    device::Tensor tensor = {};  // absent if no activation is fused
 };
 
 // The tensors of another rank's channels that a helper keeps from its forward pass to its backward pass.
 struct GuestState {
-    std::vector<device::Tensor> weights = {};  // (channels, outputs) or (outputs, channels) of each matrix
-    device::Tensor input = {};                 // (rows, channels), if it came by message
-    device::Tensor grad_output = {};           // (rows, all outputs), if it came by message
+    std::vector<device::Tensor> weights = {};  // per matrix: (channels, outputs) or (outputs, channels)
+    device::Tensor input = {};                 // (rows, channels); absent unless received
+    device::Tensor grad_output = {};           // (rows, all outputs); absent unless received
 };
 using GuestStates = std::vector<GuestState>;
 
@@ -33,21 +33,20 @@ class Projection {
 public:
     struct Part {
         std::string name;
-        Channels output;  // channels that it writes
+        Channels output;
     };
 
-    // `deviation` is of the matrices' first values; `has_bias` is asked of families that have biases.
+    // `deviation` is that of the matrices' initial values. `has_bias` has no effect in families without biases.
     Projection(const ModelConfig& config, Channels input, std::vector<Part> parts, double deviation,
                bool has_bias = true);
     Projection(const Projection&) = default;
     Projection& operator=(const Projection&) = default;
     virtual ~Projection() = default;
-    std::vector<ParameterSpec> parameters() const;  // weight, and bias if the family has them, of each part
+    std::vector<ParameterSpec> parameters() const;  // per part: weight, then bias if it has one
 
     ProjectionShape shape(const ProjectionPlace& place) const;
 
-    // `guests` and `kept` are used by a projection that is rebalanced: see RebalancedProjection. An activation
-    // is joined to a single matrix.
+    // Only RebalancedProjection uses `guests` and `kept`. An activation can be fused only into a single matrix.
     virtual void forward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
                          GuestStates& guests, device::Arena& kept,
                          const JoinedActivation& activation = {}) const;
@@ -57,14 +56,14 @@ public:
     virtual void backward_weight(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
                                  const GuestStates& guests, Gradients gradients) const;
 
-    // True if an activation may be joined to the matmul, and gains by it.
+    // Returns true if the activation can be fused into the matmul and if that is faster.
     virtual bool joins(const Pass& pass, kernels::ActivationKind activation) const;
 
     std::size_t output_width() const;
     kernels::WeightAxes axes() const { return axes_; }
     std::size_t parameter_count() const { return parts_.size() * (has_bias_ ? 2 : 1); }
 
-    // The matrices among its weights, or their gradients.
+    // Returns the matrices among the projection's weights or gradients; `all` also has the biases.
     template <class View>
     std::vector<View> matrices(std::span<const View> all) const {
         std::vector<View> some;
@@ -73,7 +72,7 @@ public:
     }
 
 protected:
-    // One of its matrices: its number, that of its weight among the parameters, and the columns that it writes.
+    // One matrix: its number, the number of its weight among the parameters, and its range of output columns.
     struct Matrix {
         std::size_t number = 0, parameter = 0, first = 0, count = 0;
     };
@@ -88,7 +87,7 @@ protected:
             matrix.first += matrix.count;
         }
     }
-    // The matmuls of a matrix.
+    // Return the matmuls of a matrix.
     kernels::Linear forward_matmul(const Matrix& matrix, Weights weights, device::ConstTensor input,
                                    device::Tensor output) const;
     kernels::LinearBackwardInput input_matmul(const Matrix& matrix, Weights weights,

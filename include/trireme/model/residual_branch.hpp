@@ -1,6 +1,6 @@
-// What the two halves of a block have in common: each is a branch beside the residual that multiplies with a
-// first matrix, does something of its own, multiplies with a last one, drops out, and adds. A norm stands
-// before the first matrix, or, in bert, behind the sum.
+// The common part of the two halves of a block. Each is a branch beside the residual: a first matrix, an
+// operation of the half itself, a last matrix, dropout, and the addition to the residual. A norm precedes the
+// first matrix or, in bert, follows the sum.
 #pragma once
 
 #include <memory>
@@ -16,52 +16,52 @@ namespace trireme::model {
 
 struct Rebalancing;
 
-// What a branch keeps for its backward pass, and then for its weight half.
+// The tensors that a branch keeps for its backward pass and for its weight half. `normed` and `result` may be
+// absent if Pass::keeps_little is set. `normed` is absent with a post-norm, `sum` with a pre-norm.
 struct BranchState {
     Norm::State norm;
-    device::Tensor
-        normed;  // (own rows, width)     what the first matrix reads, where the norm is before it; may be
-                 //                       absent where little is kept
-    device::Tensor inner;  // (rows, inner width)   what the first matrix gives
-    device::Tensor
-        result;          // (rows, result width)  what the last matrix reads; may be absent where little is kept
-    device::Tensor sum;  // (own rows, width)     what the norm reads, where it is behind
+    device::Tensor normed;                // (own rows, width)     input of the first matrix
+    device::Tensor inner;                 // (rows, inner width)   output of the first matrix
+    device::Tensor result;                // (rows, result width)  input of the last matrix
+    device::Tensor sum;                   // (own rows, width)     input of a post-norm
     device::ConstTensor grad_sum;         // (own rows, width)     gradient of residual + branch
-    device::ConstTensor grad_projection;  // (rows, width)         gradient of what the last matrix gives
+    device::ConstTensor grad_projection;  // (rows, width)         gradient of the output of the last matrix
     device::Tensor grad_inner;            // (rows, inner width)
-    device::Tensor grad_normed;           // (own rows, width)     gradient of what the first matrix reads
+    device::Tensor grad_normed;           // (own rows, width)     gradient of the input of the first matrix
     GuestStates first_guests, last_guests;
-    bool is_normed = false;  // already, by the layer before
+    bool is_normed = false;  // the layer before has computed the norm
 };
 
-// The parts of a branch, by their names within a block; what lies between the two matrices is shared by tensor
-// ranks.
+// Names of the parameters of a branch within a block. The channels between the two matrices are divided among
+// the tensor ranks.
 struct BranchParts {
     std::string norm;  // "ln_1"
     std::vector<Projection::Part> first;
     std::string last;  // "attn.c_proj"
-    Channels result;   // that the last matrix reads
+    Channels result;   // input channels of the last matrix
 };
 
 class ResidualBranch {
 public:
-    // `has_bias`: whether this rank has the bias of the last matrix.
+    // `has_bias` is true if this rank has the bias of the last matrix.
     ResidualBranch(const ModelConfig& config, std::size_t block, Site site, const BranchParts& parts,
                    bool has_bias);
-    std::vector<ParameterSpec> parameters() const;     // of the norm, the first matrix, the last one
-    std::vector<ProjectionShape> projections() const;  // the first one and the last one
+    std::vector<ParameterSpec> parameters() const;     // norm, first matrix, last matrix
+    std::vector<ProjectionShape> projections() const;  // first matrix, last matrix
 
-    // From here on, training passes rebalance both projections.
+    // Makes all later training passes rebalance both projections.
     void rebalance(const Rebalancing& rebalancing);
 
-    // From the input to state.inner, and from state.result, which must be filled by then, to the output. An
-    // activation of all of state.inner may go along with it, and `next_norm` (or none) with the output.
+    // Collective over the tensor group. open() computes state.inner from the input. The caller then fills
+    // state.result, from which close() computes the output. `activation` fuses an activation of all of
+    // state.inner. `next_norm`, if not null, is computed with the output.
     void open(const Pass& pass, Weights weights, device::ConstTensor input, BranchState& state,
               device::Arena& kept, const JoinedActivation& activation = {}) const;
     device::Tensor close(const Pass& pass, Weights weights, device::ConstTensor input, BranchState& state,
                          device::Arena& kept, const NextNorm* next_norm) const;
 
-    // From grad_output to grad_result, and from state.grad_inner, which must be filled by then, to grad_input.
+    // Collective over the tensor group. backward_close() computes grad_result from grad_output. The caller then
+    // fills state.grad_inner, from which backward_open() computes grad_input.
     void backward_close(const Pass& pass, Weights weights, device::ConstTensor grad_output,
                         device::Tensor grad_result, BranchState& state, device::Arena& kept,
                         const JoinedActivation& activation = {}) const;
@@ -79,7 +79,7 @@ public:
         return last_->joins(pass, activation);
     }
 
-    // The norm before the first matrix, where whoever makes the input may make it; then it is kept.
+    // Returns the norm before the first matrix if the layer before may compute it; such a norm is always kept.
     std::optional<NextNorm> norm_of_input(const Pass& pass, Weights weights, BranchState& state) const;
 
     std::size_t block() const { return block_; }
@@ -91,7 +91,7 @@ private:
     device::ConstTensor normed_again(const Pass& pass, Weights weights, device::ConstTensor input,
                                      device::Arena& scratch) const;
 
-    // Its own weights or gradients among those of the branch.
+    // Return a component's weights or gradients among those of the branch.
     template <class Span>
     Span norm_part(Span all) const {
         return all.first(norm_.parameter_count());

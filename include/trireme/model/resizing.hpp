@@ -1,7 +1,7 @@
-// What a slow tensor rank leaves out of its products: some input channels of the projections of a block, in the
-// forward product and in both backward ones, so that no result and no message changes its shape. Heads and
-// embeddings leave out nothing, and no evaluation does.
-//   Y = X[:,J] W[J,:]      dX[:,J] = dY W[J,:]^T      dW[J,:] += X[:,J]^T dY      bias and its gradient: whole
+// Resizing: a slow tensor rank skips some input channels of the projections of a block, in the forward matmul
+// and in both backward ones. No result and no message changes its shape. Heads, embeddings and evaluation
+// passes skip nothing. J are the kept channels:
+//   Y = X[:,J] W[J,:]      dX[:,J] = dY W[J,:]^T      dW[J,:] += X[:,J]^T dY      bias: unchanged
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace trireme::model {
 
-// Names a projection of the model.
+// Identifies a projection of the model.
 struct ProjectionPlace {
     std::size_t block = 0;
     layout::Product product = layout::Product::attention_in;
@@ -24,54 +24,55 @@ struct ProjectionPlace {
     friend auto operator<=>(const ProjectionPlace&, const ProjectionPlace&) = default;
 };
 
-// A rank's part of a projection.
+// Sizes and weights of a rank's part of a projection.
 struct ProjectionShape {
     ProjectionPlace place;
-    std::size_t channels = 0;  // that it reads
+    std::size_t channels = 0;  // input channels
     kernels::WeightAxes axes = kernels::WeightAxes::in_out;
     std::vector<ParameterSpec> weights = {};  // its matrices, which read the same channels
 
     std::size_t outputs() const;
 };
 
-// What stands for the gradients, of input and of weight, of a channel that was left out.
-//   zero      nothing
-//   average   the mean over the channels that were kept: for each row of dX, for each output of dW
-//   same      what was last computed for the channel in a pass that left others out: of dX where micro-batches
-//             have as many rows as the one before; zero where there is no such thing
+// Substitute for the gradients of input and weight of a skipped channel.
+//   zero      zero
+//   average   the mean over the kept channels, per row of dX and per output of dW
+//   same      the gradient that was last computed for the channel, or zero if there is none; for dX only while
+//             consecutive micro-batches have equal numbers of rows
 enum class Filling : std::uint8_t { zero, average, same };
 
-// Channels of one projection.
+// Selected channels of one projection: kept ones, or offloaded ones.
 struct KeptChannels {
     std::vector<std::int32_t> channels = {};  // ascending
     Filling filling = Filling::zero;
-    // Of Filling::same, else absent.
-    std::vector<device::Tensor> last_weights = {};  // gradients of each matrix, of the last micro-batch
-    device::Tensor last_input = {};                 // (most rows, channels): gradient of the last micro-batch
-    std::size_t last_rows = 0;                      // that it had
+    // The gradients that were computed last; absent unless the filling is Filling::same.
+    std::vector<device::Tensor> last_weights = {};  // per matrix
+    device::Tensor last_input = {};                 // (most rows, channels)
+    std::size_t last_rows = 0;                      // rows of the last micro-batch
 
     device::ConstTensor indices() const;  // (kept) i32
 };
 
 class Resizing {
 public:
-    // `most_rows` are a micro-batch's, of all tensor ranks. Filling::same remembers gradients in memory of
-    // `place`.
+    // `most_rows` is the maximum number of rows of a micro-batch over all tensor ranks. Filling::same stores
+    // gradients in memory of `place`.
     Resizing(const std::vector<ProjectionShape>& projections, Filling filling, device::DType dtype,
              std::size_t most_rows, device::MemorySpace place);
 
-    // Begins a period, while no micro-batch is in flight: all of its passes leave out the same. The channels of
-    // each projection that is named, ascending; the others keep all.
+    // Begins a period, in which all passes skip the same channels; called while no micro-batch is in flight.
+    // `lists` has the kept channels per projection, ascending. Projections without a list keep all channels.
     using Lists = std::map<ProjectionPlace, std::vector<std::int32_t>>;
     void keep(const Lists& lists);
-    // How many have begun. The ranks of a team begin them together, whoever of them leaves out something.
+    // Number of periods that have begun. All ranks of a team begin a period together, even if only some skip
+    // channels.
     std::size_t period() const { return period_; }
 
-    // Null where nothing is left out.
+    // Returns null if the projection skips no channel.
     KeptChannels* at(const ProjectionPlace& place);
 
-    std::size_t bytes() const;  // that Filling::same remembers
-    // That memory, and how many rows the last input of each projection had in it; empty without it.
+    std::size_t bytes() const;  // memory of Filling::same
+    // The memory of Filling::same, and the rows of the last input per projection; empty with other fillings.
     std::vector<device::Tensor> memory() const;
     std::vector<std::uint64_t> last_rows() const;
     void set_last_rows(const std::vector<std::uint64_t>& rows);
@@ -87,14 +88,14 @@ private:
     std::size_t period_ = 0;
 };
 
-// What a rank remembers of what it leaves out, beside its part of the model: for checkpoints.
+// The state of a rank's resizing that checkpoints store beside its part of the model.
 struct ResizingState {
-    std::size_t period = 0;               // how many have begun behind the first
-    std::vector<double> variation = {};   // of the channels of all projections, one after the other
-    std::vector<std::uint8_t> kept = {};  // likewise: 1 or 0
-    std::vector<std::uint64_t> last_rows =
-        {};                                   // of each projection, where gradients are remembered; else empty
-    std::vector<device::Tensor> memory = {};  // vectors, where they lie: weights of long ago, and gradients
+    std::size_t period = 0;                     // number of periods that have begun after the first
+    std::vector<double> variation = {};         // per channel, projection after projection
+    std::vector<std::uint8_t> kept = {};        // per channel, projection after projection: 1 or 0
+    std::vector<std::uint64_t> last_rows = {};  // per projection with Filling::same; else empty
+    // Views of the rank's own vectors: stored gradients, then the weights at the start of the period.
+    std::vector<device::Tensor> memory = {};
 };
 
 }  // namespace trireme::model

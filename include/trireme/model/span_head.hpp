@@ -1,4 +1,4 @@
-// The head that says where an answer begins and ends: two numbers for each row.
+// The head that locates an answer: it has two logits per row, one for the first and one for the last row.
 #pragma once
 
 #include "trireme/model/config.hpp"
@@ -10,14 +10,14 @@ namespace trireme::model {
 class SpanHead {
 public:
     struct State : LossState {
-        device::ConstTensor input;   // (rows, width): all rows
+        device::ConstTensor input;   // (rows, width)
         device::Tensor grad_logits;  // (rows, 2)
     };
 
     SpanHead(const ModelConfig& config, const TensorPart& part);
     std::vector<ParameterSpec> parameters() const;  // qa_outputs.weight and .bias
 
-    // Gives back an absent tensor: the loss is in the state.
+    // Returns an absent tensor; the loss is in `state`.
     device::Tensor forward(const Pass& pass, Weights weights, device::ConstTensor input, State& state,
                            device::Arena& kept) const;
     void backward_input(const Pass& pass, Weights weights, device::ConstTensor input,
@@ -28,14 +28,14 @@ public:
                          device::Arena& scratch) const;
 
 private:
-    // Every tensor rank computes all. The logits of all rows; with a scale for gradients, these in their place.
-    // Fills state.loss.
+    // Returns the logits of all rows, or their gradients if `gradient_scale` is not 0. Sets state.loss. Every
+    // tensor rank computes all rows.
     device::Tensor logits_and_loss(const Pass& pass, Weights weights, device::ConstTensor input,
                                    double gradient_scale, State& state, device::Arena& arena) const;
 
     std::size_t width_;
     double deviation_;
-    bool is_first_;  // of the tensor ranks
+    bool is_first_;  // this is the first tensor rank
 };
 
 }  // namespace trireme::model

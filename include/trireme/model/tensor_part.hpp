@@ -1,4 +1,4 @@
-// A tensor rank's part of the layers of a replica: whole attention groups, MLP columns, rows of the vocabulary.
+// A tensor rank's part of the layers of a replica: whole attention groups, MLP columns and vocabulary rows.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace trireme::model {
 
-// Some channels of a width: ranges that lie side by side in the memory of a rank.
+// A rank's channels among all channels of a dimension. Its ranges lie side by side in its memory.
 struct Channels {
-    std::size_t width = 0;  // of all ranks
+    std::size_t width = 0;  // channels of all ranks
     std::vector<layout::Range> own;
 
     std::size_t count() const;
@@ -22,20 +22,20 @@ Channels all_channels(std::size_t width);
 
 struct TensorPart {
     int rank = 0;
-    std::vector<std::size_t> shares = {1};  // of all ranks of the replica, in proportion
+    std::vector<std::size_t> shares = {1};  // of the ranks of the replica, as proportions
 
     bool is_first() const { return rank == 0; }
     bool is_whole() const { return shares.size() == 1; }
 
-    // Throw ConfigError where there are fewer units than ranks.
-    layout::Range groups(const ModelConfig& config) const;  // of attention
+    // Throw ConfigError if there are fewer units than ranks.
+    layout::Range groups(const ModelConfig& config) const;  // attention groups
     Channels queries(const ModelConfig& config) const;
-    Channels keys(const ModelConfig& config) const;  // and values
+    Channels keys(const ModelConfig& config) const;  // also those of values
     Channels mlp(const ModelConfig& config) const;
     layout::Range vocabulary(const ModelConfig& config) const;
 };
 
-// The part of a whole tensor that has these of its rows and columns.
+// Returns the spec of the part of a whole tensor with the given rows and columns.
 ParameterSpec part_of(const ParameterSpec& whole, const Channels& rows, const Channels& columns);
 
 }  // namespace trireme::model

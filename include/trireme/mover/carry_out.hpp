@@ -1,4 +1,4 @@
-// A move, done by all ranks together.
+// Executes a move; all ranks do so together.
 #pragma once
 
 #include <memory>
@@ -10,27 +10,30 @@
 
 namespace trireme::mover {
 
-// Where in the memory of this rank a box of a tensor is: `memory` has it at the placement's row and column.
+// A box of a tensor in this rank's memory: it starts at the placement's row and column of `memory`.
 struct BoxInMemory {
     std::string tensor;
     layout::Placement placement;
     device::Tensor memory;
 };
 
-// A rank's part of a move on its way. Every rank of `group`, which has all that the move names, makes one.
+// This rank's part of a move in progress. Every rank of `group` creates one; the group contains all ranks of
+// the move.
 class Journey {
 public:
-    // Brings what stays to its new place and starts the first round; waits for nobody. `from` is what this rank
-    // has, `to` the memory of what it is to have, elsewhere than that; both in boxes that may be cut in other
-    // ways than the move's. `move`, `group` and both memories outlive it. Throws BugError where a box lacks
-    // something that the move names. Of a group that carries no values it needs neither box.
+    // Copies the boxes that stay on this rank and starts the first round without waiting. `from` has the boxes
+    // that this rank holds, and `to` the memory of those that it will hold; they must not overlap. The boxes
+    // may be cut differently than those of the move. `move`, `group` and both memories must outlive this
+    // object. Throws BugError if the boxes lack an element that the move names. In ghost groups, which carry no
+    // values, `from` and `to` may be empty.
     Journey(const Move& move, const std::vector<BoxInMemory>& from, const std::vector<BoxInMemory>& to,
             device::DType dtype, comm::Communicator& group);
     ~Journey();
 
-    // Lets messages go on, and starts what can be started. Never waits. Whether all is done, here.
+    // Advances pending messages and starts what can be started. Never blocks. Returns true if this rank is
+    // done.
     bool advance();
-    // Waits until it is.
+    // Waits until this rank is done.
     void finish();
 
 private:
@@ -38,11 +41,11 @@ private:
     std::unique_ptr<State> state_;
 };
 
-// Collective over `group`. From beginning to end.
+// Collective over `group`. Executes the whole move.
 void carry_out(const Move& move, const std::vector<BoxInMemory>& from, const std::vector<BoxInMemory>& to,
                device::DType dtype, comm::Communicator& group);
 
-// Bytes of the memory in which boxes travel.
+// Returns the bytes of this rank's message buffer.
 std::size_t bytes_in_flight(const Move& move, device::DType dtype, int rank);
 
 }  // namespace trireme::mover

@@ -1,6 +1,6 @@
-// A move by way of memory that the ranks of a node share: the twin, in the words of FlexPipe (Zhao et al.,
-// 2025), of what has to change its place. A node gets what it lacks once, however many of its ranks are to have
-// it, and a rank takes what it is to have without the one that had it.
+// A move through staging copies in memory that the ranks of a node share (the twins of FlexPipe; Zhao et al.,
+// 2025). A node receives the elements that it lacks once, even if several of its ranks need them. A rank reads
+// them later without involving the rank that held them.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,24 @@
 
 namespace trireme::mover {
 
-// Three moves, each over all ranks: `out`, from the memory of before into the twins; `stay`, from there to the
-// memory behind, of what is there already; `in`, from the own node's twin to the memory behind, once its ranks
-// are done with `out`. Only `out` sends messages: what no rank of a node has.
+// Three moves, each over all ranks. `out` copies from the old memory to the staging copies. `stay` copies what
+// a rank holds already from the old to the new memory. `in` copies from the node's staging copy to the new
+// memory, after all ranks of the node have finished `out`. Only `out` sends messages, for elements that no rank
+// of a node holds.
 struct TwinMove {
     Move out, stay, in;
-    std::map<int, std::vector<layout::TensorBox>>
-        twins;  // of each node, one box behind the other, none overlapping
+    // Boxes of the staging copy per node, stored one after another without overlap.
+    std::map<int, std::vector<layout::TensorBox>> twins;
 
     std::size_t elements_at(int node) const;
-    std::size_t elements() const;  // of all twins
+    std::size_t elements() const;  // of all staging copies
 };
 
-// `rules.nodes` names each rank's node, in whatever numbers; none: all are on one, number 0.
+// `rules.nodes` has the node number of each rank; any numbers will do. If it is empty, all ranks are on node 0.
 TwinMove plan_twin_move(const std::vector<layout::HeldTensor>& before,
                         const std::vector<layout::HeldTensor>& after, const MoveRules& rules = {});
 
-// The boxes of a node's twin in the node's memory.
+// Returns the boxes of a node's staging copy, which starts at `memory`.
 std::vector<BoxInMemory> boxes_of_twin(const TwinMove& move, int node, device::DType dtype, std::byte* memory);
 
 }  // namespace trireme::mover

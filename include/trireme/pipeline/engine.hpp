@@ -1,5 +1,5 @@
-// Executes a rank's program, instruction by instruction, and never decides. The meaning of instructions is that
-// of schedule/check.hpp, which has proved the program.
+// Executes a rank's program, instruction by instruction, without decisions of its own. schedule/check.hpp
+// defines the meaning of instructions and has proved the program.
 #pragma once
 
 #include <memory>
@@ -15,18 +15,18 @@
 
 namespace trireme::pipeline {
 
-// Where a rank stands among the others, and the two groups its messages travel in: rank r of a group is
-// ranks[r] of the job. What the engine is made with outlives it.
+// The position of a rank in the job, and the two groups that carry its messages. Rank r of a group is ranks[r]
+// of the job. All references must outlive the engine.
 struct EngineWiring {
     int rank = 0;  // in the job
     const std::vector<layout::Team>& teams;
     const schedule::PipelineShape& shape;
-    bool are_rows_cut = false;  // sequence parallelism: a rank of a team has its own rows only
+    bool are_rows_cut = false;  // sequence parallelism: each rank of a team has only its own rows
     comm::Communicator& activations;
     comm::Communicator& gradients;
-    const std::vector<int>& ranks;   // of the job, ascending: those in the groups
-    int steps_in_flight = 1;         // at once, at most
-    device::Trace* trace = nullptr;  // of what it does; none: nobody asks
+    const std::vector<int>& ranks;   // members of the groups as ranks of the job, ascending
+    int steps_in_flight = 1;         // at most
+    device::Trace* trace = nullptr;  // records what the engine does; null if not traced
 };
 
 class Engine {
@@ -34,23 +34,23 @@ public:
     explicit Engine(const EngineWiring& wiring);
     ~Engine();
 
-    // Point-to-point with the executors of neighbouring stages. A message that is not the one the program names
-    // is a BugError naming both instructions; one that stalls a ResourceError naming the instruction that waits
-    // and its place in the program. Messages may be in flight still when it returns, and are there for the
-    // programs that go on from here.
+    // Point-to-point with the executors of neighbouring stages. Executes a program. Messages may still be in
+    // flight when it returns; later programs complete them. Throws BugError, naming both
+    // instructions, if a message is not the one that the program names. Throws ResourceError, naming the
+    // waiting instruction and its position in the program, if a message stalls.
     void go_on(const schedule::Program& program, StageWorker& worker);
-    // Returns when all messages are complete.
+    // Waits until all messages are complete.
     void finish(StageWorker& worker);
-    // Both: of a program that stands by itself.
+    // Calls go_on() and finish(), for a program that is complete by itself.
     void execute(const schedule::Program& program, StageWorker& worker);
 
-    // Lets messages go on while a worker computes; called by it now and then.
+    // Lets messages progress while a worker computes. The worker calls it from time to time.
     void progress();
 
     bool is_executing() const;
-    // "stands at 2RECV_B0, instruction 7 of 20"; "is between programs".
+    // "stands at 2RECV_B0, instruction 7 of 20" or "is between programs"
     std::string position() const;
-    double part_done() const;  // of the instructions of the program that is executed
+    double part_done() const;  // fraction of the current program's instructions
 
 private:
     struct State;

@@ -1,4 +1,4 @@
-// What an engine drives: the stages of one rank, as far as a program can tell.
+// The interface through which an engine drives the stages of one rank.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,25 @@ class StageWorker {
 public:
     virtual ~StageWorker() = default;
 
-    // Of the micro-batch, on all ranks of a team together. One without rows sends no messages.
+    // Returns the rows of the micro-batch over all ranks of a team. An empty micro-batch sends no messages.
     virtual std::size_t rows(int microbatch) const = 0;
 
-    // Memory for what a receive brings, contiguous: (own rows, width). Asked once, when it is posted.
+    // Returns contiguous memory for a received tensor: (own rows, width). Called once, when the receive is
+    // posted.
     virtual device::Tensor place_for(const schedule::Instruction& receive) = 0;
 
-    // What a send carries, contiguous: (own rows, width). It stays as it is until sent() has been called.
+    // Returns the contiguous tensor to send: (own rows, width). It must not change before sent() is called.
     virtual device::ConstTensor result_for(const schedule::Instruction& send) = 0;
     virtual void sent(const schedule::Instruction& send) = 0;
 
-    // A compute instruction whose inputs are there, REDUCE or STEP.
+    // Executes a compute instruction whose inputs have arrived, a REDUCE or a STEP.
     virtual void run(const schedule::Instruction& instruction) = 0;
-    // Until all that was run is done: a GPU does it behind the processor's back.
+    // Waits until all instructions that were run are done; a GPU executes them asynchronously.
     virtual void settle() {}
 
-    // VALIDATE: whether the update that went ahead is right; one that is not has been made anew.
+    // Executes a VALIDATE. Returns true if the speculative update was valid; otherwise it has been redone.
     virtual bool stands(const schedule::Instruction& validate) = 0;
-    // Forgets a forward, which will be run again with other weights. Its messages are complete.
+    // Discards a forward, which will be run again with other weights. Its messages are complete.
     virtual void undo(const schedule::Instruction& forward) = 0;
 };
 

@@ -1,4 +1,4 @@
-// A change of plan between two steps, and why: a line of decisions.jsonl.
+// A change of plan between two steps, with its reason: a line of decisions.jsonl.
 #pragma once
 
 #include <cstddef>
@@ -14,35 +14,34 @@
 namespace trireme::plan {
 
 struct Decision {
-    std::size_t step = 0;  // behind which the plan changes
+    std::size_t step = 0;  // the plan changes after this step
     layout::Layout layout = {};
-    std::optional<int> microbatches = {};            // of a step, in all; none: as many as before
-    std::optional<std::string> schedule = {};        // its name; none: as before
-    std::vector<double> left_out = {};               // as Plan has it
-    std::vector<layout::Migration> migrations = {};  // likewise
-    std::string policy = {};                         // that decided
-    std::string reason = {};                         // for people
-    std::string from = {}, to = {};                  // hashes of the plans; empty: not said
-    std::map<std::string, double> terms = {};        // numbers that it rests on, or led to
-    std::optional<double> predicted_seconds = {};    // that the change would take
-    std::optional<double> measured_seconds = {};     // and did
+    std::optional<int> microbatches = {};            // per step, over all replicas; empty if unchanged
+    std::optional<std::string> schedule = {};        // its name; empty if unchanged
+    std::vector<double> left_out = {};               // see Plan
+    std::vector<layout::Migration> migrations = {};  // see Plan
+    std::string policy = {};                         // name of the policy that decided
+    std::string reason = {};                         // for users
+    std::string from = {}, to = {};                  // hashes of the plans; empty if unset
+    std::map<std::string, double> terms = {};        // numbers that led to the decision or result from it
+    std::optional<double> predicted_seconds = {};    // of the plan change
+    std::optional<double> measured_seconds = {};     // of the plan change
 
     friend bool operator==(const Decision&, const Decision&) = default;
 };
 
-// Describes how ranks share their matrix products: "rank 1 leaves out 25 % of its products", "ranks 0,2 compute
+// Describes how ranks share their matmuls: "rank 1 leaves out 25 % of its products", "ranks 0,2 compute
 // 50 % of rank 1's products". The list is empty if every rank computes all of its own.
 std::vector<std::string> sharing_words(const Decision& decision);
 
-// A line of {"step": 5, "policy": "by hand", "from": "31a0...", "to": "7bcb...", "layout": {...},
-// "microbatches": 4, "schedule": "1f1b", "left_out": [0, 0.75], "migrations": [{"from": 1, "to": 0, "parts":
-// [0.25, 0.25, 0.25, 0.25]}], "reason": "...", "terms": {...}, "seconds":
-// {"predicted": 0.2, "measured": 0.1}} each. Of a file that somebody writes, step and layout are enough. Lines
-// with "no_change" are skipped. Throws ConfigError for anything else, naming line and place, and for steps that
-// do not rise.
+// Parses one decision per line: {"step": 5, "policy": "by hand", "from": "31a0...", "to": "7bcb...", "layout":
+// {...}, "microbatches": 4, "schedule": "1f1b", "left_out": [0, 0.75], "migrations": [{"from": 1, "to": 0,
+// "parts": [0.25, 0.25, 0.25, 0.25]}], "reason": "...", "terms": {...}, "seconds":
+// {"predicted": 0.2, "measured": 0.1}}. Only step and layout are required. Lines with "no_change" are skipped.
+// Throws ConfigError, naming line and key, for anything else, and if steps do not increase.
 std::vector<Decision> decisions_from_jsonl(std::string_view text, const std::string& file);
-std::string json_of(const Decision& decision);  // without an end of line
-// {"step": 5, "no_change": "..."}: why the plan stayed after a step, without an end of line.
+std::string json_of(const Decision& decision);  // without a line end
+// Returns {"step": 5, "no_change": "..."}, the reason why the plan stayed after a step, without a line end.
 std::string json_of_no_change(std::size_t step, const std::string& why);
 
 }  // namespace trireme::plan

@@ -1,4 +1,4 @@
-// What kernels take on a machine where some of their calls were measured.
+// Estimates the time of kernels on a machine, from measurements of some of their calls.
 #pragma once
 
 #include <array>
@@ -11,11 +11,11 @@
 
 namespace trireme::plan {
 
-// A kernel's call, as the device counts it: see Cost.
+// The size of a kernel call, as the device counts it: see Cost.
 struct KernelCall {
-    double flops = 0;                         // of its matrix products
-    double bytes = 0;                         // read and written once
-    std::array<std::size_t, 3> product = {};  // rows, columns and depth; zeros if it is no single product
+    double flops = 0;                         // of its matmuls
+    double bytes = 0;                         // each operand read or written once
+    std::array<std::size_t, 3> product = {};  // rows, columns and depth; zeros if it is no single matmul
 
     friend bool operator==(const KernelCall&, const KernelCall&) = default;
 };
@@ -23,34 +23,35 @@ struct KernelCall {
 struct KernelProfile {
     std::string kernel;  // "linear"
     KernelCall call = {};
-    std::size_t calls = 0;  // that were measured
-    double seconds = 0;     // of one: the median
+    std::size_t calls = 0;  // number of measured calls
+    double seconds = 0;     // per call: the median
 
     friend bool operator==(const KernelProfile&, const KernelProfile&) = default;
 };
 
-// The most that any of the measured calls reached.
+// The best rates that any of the measured calls reached.
 struct BestRates {
-    double flops = 0;      // a second; 0: nothing multiplies
-    double bandwidth = 0;  // bytes a second; 0: nothing is read
-    double shortest = 0;   // seconds of a call
+    double flops = 0;      // per second; 0 if no call has a matmul
+    double bandwidth = 0;  // bytes per second; 0 if no call reads memory
+    double shortest = 0;   // seconds of the shortest call
 
-    // Arithmetic hides behind memory, or memory behind arithmetic. Memory does not follow the clock, a share of
-    // the one that was measured at.
+    // Returns the larger of arithmetic and memory time, which overlap, plus the shortest call. `clock` is a
+    // fraction of the clock of the measurement; memory does not depend on it.
     double seconds(const KernelCall& call, double clock = 1) const;
 };
 
-// A call that was measured takes what it took. Between such calls
-//   of matrix products, and of attention, what a call reaches of the best rates is interpolated over the
-//     logarithms of its shape: rows, columns and depth; bytes, and flops a byte;
-//   of all other kernels, seconds are, piecewise linearly over the bytes.
-// Beyond them it reaches what the nearest does, and takes no less than the shortest call of all. A kernel that
-// was never measured takes what the best rates say.
+// A measured call takes the measured time. Between measured calls the estimate is interpolated:
+//   for matmuls and attention, the fraction of the best rates that a call reaches, over the logarithms of its
+//     shape: rows, columns and depth for matmuls, bytes and flops per byte for attention;
+//   for all other kernels, the seconds, piecewise linearly over the bytes.
+// Beyond them a call reaches the same fraction as the nearest one, and takes at least as long as the shortest
+// call of all. A kernel that was never measured takes the time that the best rates give.
 class KernelTimes {
 public:
     explicit KernelTimes(const std::vector<KernelProfile>& measured);
 
-    // At a share of the clock that was measured at: what arithmetic bounds takes longer at less.
+    // `clock` is a fraction of the clock of the measurement. Calls limited by arithmetic take longer at a lower
+    // clock.
     double seconds(std::string_view kernel, const KernelCall& call, double clock = 1) const;
 
     bool knows(std::string_view kernel) const { return kernels_.contains(kernel); }
@@ -58,12 +59,12 @@ public:
 
 private:
     struct Knot {
-        std::vector<double> place;  // see above; empty for calls that are known by their bytes
+        std::vector<double> place;  // logarithms of the shape; empty for calls that are known by their bytes
         double bytes = 0;
         double seconds = 0;
-        double log_reached = 0;  // of the best rates
+        double log_reached = 0;  // logarithm of the reached fraction of the best rates
     };
-    using Knots = std::vector<Knot>;  // of one kernel, by rising bytes
+    using Knots = std::vector<Knot>;  // calls of one kernel, by ascending bytes
 
     static std::vector<double> coordinates_of(const KernelCall& call);
     static double seconds_by_bytes(const Knots& knots, double bytes);

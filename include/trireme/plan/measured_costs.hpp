@@ -1,4 +1,4 @@
-// From what layers were measured to cost to what stages will.
+// Computes the costs of stages from the measured costs of layers.
 #pragma once
 
 #include <cstddef>
@@ -11,27 +11,27 @@
 
 namespace trireme::plan {
 
-// Seconds of each stage, for profiles of the plan's model. A backward pass that is done in halves costs what
-// these were measured to cost; full recompute adds the forward pass. Ranks that share a replica's tensors are
-// taken to share the work without loss, in proportion, and of all ranks of a stage the one counts that takes
-// longest for its share. Messages and sums over replicas go over the slowest of their links. The update is each
-// replica's part of it where they share the optimizer's state.
+// Returns the costs of each stage in seconds, for profiles of the plan's model. A backward pass in halves costs
+// what the halves were measured to cost; full recompute adds the forward pass. Ranks that share a replica's
+// tensors are assumed to share the work without loss, in proportion to their shares. The cost of a stage is
+// that of the rank that takes longest for its share. Messages and all-reduces over replicas use the slowest of
+// their links. If replicas shard the optimizer state, the update is divided by their number.
 std::vector<schedule::StageCost> measured_costs(const RankProfiles& profiles, const Plan& plan);
 
-// Likewise of a plan whose programs are still to be made: with backwards in halves where `in_halves`, per
-// stage, says so.
+// The same for a plan without programs. `in_halves` has one entry per stage: true if its backwards are in
+// halves.
 std::vector<schedule::StageCost> measured_costs(const RankProfiles& profiles, const Plan& plan,
                                                 const std::vector<bool>& in_halves);
 
-// What is kept of parameters beside their values and gradients, and by how many.
+// Counts that determine the memory of the optimizer state and the time of updates.
 struct ParameterCare {
-    std::size_t numbers = 2;   // that the optimizer keeps of each
-    std::size_t updaters = 1;  // replicas that share moments and update
+    std::size_t numbers = 2;   // optimizer state values per parameter
+    std::size_t updaters = 1;  // replicas that shard optimizer state and update
     std::size_t sharers = 1;   // ranks that share a replica's tensors evenly
 };
 
-// As balanced_cuts() and share_layers() take them: of one rank. What a micro-batch leaves is taken to be on
-// every sharer as a whole.
+// Returns the load of each layer on one rank, for balanced_cuts() and share_layers(). Activations are assumed
+// to be whole on every sharer.
 std::vector<layout::LayerLoad> layer_loads(const Profile& profile, const ParameterCare& care);
 
 }  // namespace trireme::plan

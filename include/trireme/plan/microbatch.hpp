@@ -1,4 +1,4 @@
-// What passes the model together: a plan names samples, the data room builds their tensors.
+// The samples of a micro-batch. A plan names samples; src/data builds their tensors.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,13 @@
 
 namespace trireme::plan {
 
-// How samples of unequal length share a micro-batch.
-//   fixed   every sample is padded to the longest of the corpus, once cut
+// The arrangement of samples of unequal length in a micro-batch.
+//   fixed   every sample is padded to the longest of the corpus (after cutting)
 //   pad     every sample is padded to the longest of its micro-batch
 //   pack    samples lie one after the other without padding; attention stays within each
 enum class LengthPolicy : std::uint8_t { fixed, pad, pack };
 
-// One visit of one sample: the epoch it is visited in, and its number in the sample index.
+// A visit of a sample: the epoch, and the number of the sample in the sample index.
 struct SampleVisit {
     std::uint64_t epoch = 0;
     std::uint64_t sample = 0;
@@ -21,11 +21,11 @@ struct SampleVisit {
 
 struct Microbatch {
     std::vector<SampleVisit> samples;
-    std::size_t padded_length = 0;  // of every sample; 0: packed
+    std::size_t padded_length = 0;  // of every sample; 0 if packed
 };
 
-// Cuts the samples of one step into micro-batches whose numbers of samples differ by at most one, in order.
-// Micro-batches exist even when there are fewer samples; those are empty.
+// Cuts the samples of a step, in order, into `parts` micro-batches whose numbers of samples differ by at most
+// one. If there are fewer samples than micro-batches, some micro-batches are empty.
 std::vector<std::vector<SampleVisit>> cut_evenly(const std::vector<SampleVisit>& samples, std::size_t parts);
 
 }  // namespace trireme::plan

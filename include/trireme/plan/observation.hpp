@@ -1,4 +1,4 @@
-// What is known of a run between two steps.
+// The measurements of a run, as a policy reads them between two steps.
 #pragma once
 
 #include <cstddef>
@@ -6,13 +6,12 @@
 
 namespace trireme::plan {
 
-// What a rank did in a step, or in one of several on average.
-// Seconds in which a rank waits for others.
+// Seconds that a rank waits for other ranks in a step.
 struct RankWaits {
     double pipeline = 0;  // for other stages: activations, gradients, and the norm before an update
     double tensor = 0;    // for the other ranks of its team
-    double data = 0;      // for other replicas: gradients and parameters, and the norm where there is one stage
-    double others = 0;    // for what all ranks tell each other
+    double data = 0;      // for other replicas: gradients and parameters, and the norm if there is one stage
+    double others = 0;    // for exchanges among all ranks
 
     double sum() const { return pipeline + tensor + data + others; }
     RankWaits& operator+=(const RankWaits& more) {
@@ -27,25 +26,26 @@ struct RankWaits {
     }
 };
 
+// The times of a rank in a step, or the average of several steps.
 struct RankTimes {
-    double products = 0;       // seconds, of the matrix products of blocks
-    double product_flops = 0;  // that they had
-    double whole_flops = 0;    // that they would have had if nothing had been left out
-    double others = 0;         // seconds, of all other kernels
+    double products = 0;       // seconds in matmuls of blocks
+    double product_flops = 0;  // flops of these matmuls
+    double whole_flops = 0;    // flops that they would have had without skipped channels
+    double others = 0;         // seconds in all other kernels
     RankWaits waits = {};
 
     double busy() const { return products + others; }
     double whole_products() const { return product_flops > 0 ? products * whole_flops / product_flops : 0; }
 };
 
-// The same on every rank.
+// Equal on every rank. Times are moving averages of the past steps.
 struct Observation {
-    std::size_t step = 0;               // how many have been made
-    double step_seconds = 0;            // lately
-    std::vector<RankTimes> ranks = {};  // lately, by the plan that there is; empty: not observed yet
-    std::vector<double> slowness = {};  // of each rank: so many times as long as others it takes for a product;
-                                        // 1 where that is nothing to speak of
-    std::size_t steady_steps = 0;  // since a rank became slow, ceased to be, or became so in another measure
+    std::size_t step = 0;               // steps made so far
+    double step_seconds = 0;            // average
+    std::vector<RankTimes> ranks = {};  // averages under the current plan; empty if not observed yet
+    std::vector<double> slowness = {};  // per rank: time for a matmul relative to other ranks; 1 if it is not
+                                        // significantly slower
+    std::size_t steady_steps = 0;       // steps since a rank's slowness last changed
 };
 
 }  // namespace trireme::plan

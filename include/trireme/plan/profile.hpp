@@ -1,4 +1,4 @@
-// What each layer of a model costs on a machine, and each kernel, as `trireme profile` measured it.
+// The measured costs of each layer of a model and of each kernel on a machine, as written by `trireme profile`.
 //
 //   {"schema": 1, "machine": "...", "device": "cpu", "threads": 1, "repeats": 7,
 //    "model": "gpt2", "dtype": "f32", "micro_batch": {"samples": 1, "tokens": 1024},
@@ -11,9 +11,9 @@
 //    "launch": 5e-7,
 //    "links": [{"ranks": 4, "latency": 1e-6, "bandwidth": 1e10}, {"latency": 2e-5, "bandwidth": 1e9}]}
 //
-// Kernels may be left out, and so may "launch" and links. Only what is a single product of matrices has a
-// "product": rows, columns, depth. What will be measured beside all this gets keys of its own, which may be
-// missing; where a key changes its meaning, the schema counts up.
+// "kernels", "launch" and "links" are optional. Only a single matmul has a "product": rows, columns, depth.
+// Future measurements get optional keys of their own; if a key changes its meaning, the schema number
+// increases.
 #pragma once
 
 #include <cstddef>
@@ -28,34 +28,34 @@ namespace trireme::plan {
 
 struct LayerProfile {
     std::string name;          // "attention"
-    std::size_t measured = 0;  // the number of the layer that was measured: this one, or one equal to it
+    std::size_t measured = 0;  // index of the layer that was measured: this one or an equal one
 
-    // Seconds of a micro-batch in training.
+    // Seconds per micro-batch in training.
     double forward = 0;
-    double backward = 0;  // whole; its halves may take longer apart
+    double backward = 0;  // whole; its two halves together may take longer
     double backward_input = 0;
     double backward_weight = 0;
-    double update = 0;  // of a step: gradients cleared and their norm taken, parameters updated
+    double update = 0;  // per step: clear gradients, compute their norm, update parameters
 
     // Bytes.
-    std::size_t activation = 0;  // kept of a micro-batch between its passes
-    std::size_t rows = 0;        // handed on of a micro-batch; the last layer hands on nothing
+    std::size_t activation = 0;  // per micro-batch, kept between its passes
+    std::size_t rows = 0;        // per micro-batch, sent to the next layer; 0 for the last layer
     std::size_t parameters = 0;
-    std::size_t workspace = 0;  // of a stage that has this layer's whole block
+    std::size_t workspace = 0;  // of a stage that has the whole block of this layer
 
     friend bool operator==(const LayerProfile&, const LayerProfile&) = default;
 };
 
 struct Profile {
-    std::string machine;  // its processor
+    std::string machine;  // name of its processor
     std::string device;   // "cpu"
     int threads = 1;
-    std::size_t repeats = 1;  // of which the medians are given
+    std::size_t repeats = 1;  // repetitions; the values are medians
     std::string model;
     std::string dtype;                      // "f32"
-    std::size_t samples = 1;                // of the micro-batch
-    std::size_t tokens = 0;                 // of the micro-batch, padding included; rows of images
-    std::vector<LayerProfile> layers = {};  // of the model's list: 27 for gpt2
+    std::size_t samples = 1;                // per micro-batch
+    std::size_t tokens = 0;                 // rows per micro-batch, including padding
+    std::vector<LayerProfile> layers = {};  // of the model: 27 for gpt2
     std::vector<KernelProfile> kernels = {};
     double launch = 0;  // seconds from one kernel to the next
     std::vector<layout::LinkLevel> links = {};
@@ -65,7 +65,7 @@ struct Profile {
 
 std::string json_of(const Profile& profile);
 
-// Throws ConfigError for a text that is no profile, naming the place in it; `place` is the file's name.
+// Throws ConfigError, naming the JSON key, if the text is no profile. `place` is the name of the file.
 Profile profile_from_json(std::string_view text, const std::string& place);
 
 }  // namespace trireme::plan

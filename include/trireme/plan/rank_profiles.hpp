@@ -1,4 +1,4 @@
-// What was measured on the device of each rank of a job.
+// The profiles of the devices of all ranks of a job.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace trireme::plan {
 
-// Of one model and one micro-batch.
+// Profiles of one model and one micro-batch size.
 struct RankProfiles {
-    std::vector<Profile> kinds;              // of devices: one at least
-    std::vector<std::size_t> of_ranks = {};  // each rank's, of these; of ranks beyond it the first
+    std::vector<Profile> kinds;              // one per kind of device, at least one
+    std::vector<std::size_t> of_ranks = {};  // per rank: index into `kinds`; 0 for ranks beyond its end
 
     std::size_t kind_of(int rank) const {
         const auto at = static_cast<std::size_t>(rank);
@@ -19,7 +19,7 @@ struct RankProfiles {
     }
     const Profile& of(int rank) const { return kinds[kind_of(rank)]; }
 
-    // The link between two ranks. Of the measurements at its two ends the slower one for `bytes` bytes counts.
+    // Returns the link between two ranks: of the measurements at its two ends the one slower for `bytes` bytes.
     layout::Link link(int a, int b, double bytes) const {
         const layout::Link of_a = link_between(of(a).links, a, b);
         const layout::Link of_b = link_between(of(b).links, a, b);

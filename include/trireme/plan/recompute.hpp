@@ -1,4 +1,4 @@
-// What a forward pass keeps for the backward pass.
+// Activation recomputation: what a forward pass keeps for the backward pass.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 namespace trireme::plan {
 
 //   none        everything that the backward pass reads
-//   selective   not what is cheap to compute again: outputs of norms and of activations
-//   full        the input of each block alone; its forward pass is done again (Chen et al., 2016)
+//   selective   everything except what is cheap to recompute: outputs of norms and activation functions
+//   full        only the input of each block; its forward pass is repeated (Chen et al., 2016)
 enum class Recompute : std::uint8_t { none, selective, full };
 
 inline constexpr NamedValue<Recompute> recompute_ways[]{

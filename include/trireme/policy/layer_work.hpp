@@ -1,4 +1,4 @@
-// What layers ask of whoever holds them.
+// Cost of layers, in units that are independent of the rank that executes them.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,17 @@
 
 namespace trireme::policy {
 
-// Of a run of layers and one micro-batch. Work is in seconds of some device: how much a layer has beside the
-// others is what counts.
+// Work of a run of layers for one micro-batch, in seconds of an arbitrary device. Only ratios between layers
+// count.
 struct LayerWork {
-    double products = 1;              // matrix products of blocks, forward and back
-    double others = 0;                // all else
-    std::size_t held_bytes = 0;       // of a rank: parameters, gradients, what the optimizer keeps
-    std::size_t kept_bytes = 0;       // likewise, of a micro-batch between its passes
-    std::size_t workspace_bytes = 0;  // likewise, while it computes; the layers of a run share the largest
+    double products = 1;              // matmuls of blocks, forward and backward
+    double others = 0;                // all other kernels
+    std::size_t held_bytes = 0;       // per rank: parameters, gradients, optimizer state
+    std::size_t kept_bytes = 0;       // per rank: activations of one in-flight micro-batch
+    std::size_t workspace_bytes = 0;  // per rank: temporary memory; the layers of a run share the largest
 };
 
-// Of every run of a model's layers.
+// The work of every run of a model's layers.
 class RunWork {
 public:
     explicit RunWork(const std::vector<LayerWork>& layers);
@@ -26,7 +26,7 @@ public:
     std::size_t layers() const { return runs_.size(); }
 
 private:
-    std::vector<std::vector<LayerWork>> runs_;  // by their first layer, and how many
+    std::vector<std::vector<LayerWork>> runs_;  // by first layer, then by length - 1
 };
 
 }  // namespace trireme::policy

@@ -1,4 +1,4 @@
-// What decides when a run's plan changes, and to what.
+// Policies decide when a run's plan changes, and to which plan.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,22 @@
 
 namespace trireme::policy {
 
-// Asked between two steps, on every rank. Pure: the same answer for the same observation and plan, so that all
-// ranks take it without a word, and a record of it can be replayed. None: the plan stays.
+// Called between two steps on every rank. A policy is pure: equal observations and plans give equal decisions,
+// so all ranks agree without communication, and records can be replayed. Returns nothing if the plan stays.
 using Policy =
     std::function<std::optional<plan::Decision>(const plan::Observation& observed, const plan::Plan& current)>;
 
-// The term of a decision that says how many seconds shorter each step is to be: whoever follows it sees whether
-// that repays the change.
+// The term of a decision with the predicted gain in seconds per step. The caller compares it with the cost of
+// the change.
 inline constexpr const char* gain_term = "gain_s";
 
-// What was decided before, by somebody else, whatever is observed now. Who does not say his name is "recorded".
+// Replays given decisions, whatever is observed. A decision without a policy name gets the name "recorded".
 Policy recorded(std::vector<plan::Decision> decisions);
 
-// `bridge` decides while some rank is slow and has not been as it is for `steps` steps, then `lasting`. If
-// `lasting` changes nothing, `bridge` takes back what it did for ranks that have recovered: it costs nothing to
-// begin, while a lasting change moves the state and has to be of use for long.
+// `bridge` decides while some rank is slow and slowness has been steady for fewer than `steps` steps;
+// afterwards `lasting` decides. If no rank is slow and `lasting` changes nothing, `bridge` undoes its changes
+// for recovered ranks. A bridge starts at no cost, while a lasting change moves state and must pay off for a
+// long time.
 Policy bridged(Policy bridge, Policy lasting, std::size_t steps);
 
 }  // namespace trireme::policy

@@ -1,5 +1,5 @@
-// ZERO-resizing (FlexTP): a slow rank leaves out so much of its matrix products that it is done when the others
-// are. What is left out is lost: losses are no longer those of a single rank.
+// ZERO-resizing (FlexTP): a slow rank skips channels of its matmuls such that it finishes with the others. The
+// skipped terms are lost, so losses differ from those of a single rank.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,18 @@
 namespace trireme::policy {
 
 struct ResizeRules {
-    std::size_t every = 10;      // steps between two looks
-    double limit = 0.9;          // of what a rank leaves out
-    double least_change = 0.05;  // less is not worth other lists
+    std::size_t every = 10;      // steps between two decisions
+    double limit = 0.9;          // maximum fraction that a rank skips
+    double least_change = 0.05;  // smaller changes are not worth new channel lists
 };
 
-// Of the ranks of a team: the parts that are to be left out by those that are slow, so that each takes as long
-// as the fastest one would if nobody left out anything. That is what times are held beside; a rule that takes
-// what was measured of a part for the whole never settles.
+// Returns the fraction of its matmuls that each rank of a team skips. Each slow rank then takes as long as the
+// fastest rank takes without skipping. Times are extrapolated to unskipped matmuls for this comparison; a rule
+// that takes the measured times for whole ones never settles.
 std::vector<double> parts_to_leave_out(const std::vector<plan::RankTimes>& times,
                                        const std::vector<double>& slowness, double limit);
 
+// Returns the policy of --straggler resize.
 Policy resized_products(ResizeRules rules);
 
 }  // namespace trireme::policy

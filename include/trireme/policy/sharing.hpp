@@ -1,6 +1,5 @@
-// What a team with slow ranks can do within a step, without moving what anybody holds: others compute a part of
-// a slow rank's products (migration, which is exact), or nobody does (resizing, which is not); or, as FlexTP's
-// SEMI, both.
+// Measures of a team with slow ranks that move no state. Helper ranks compute a fraction of a slow rank's
+// matmuls (migration, which is exact), no rank computes it (resizing, which is not), or both (SEMI of FlexTP).
 #pragma once
 
 #include <cstddef>
@@ -12,7 +11,7 @@
 
 namespace trireme::policy {
 
-// Of the ranks of a team, by their places in it; as Plan has them.
+// Migrations and skipped fractions of a team. Ranks are positions in the team; otherwise as in Plan.
 struct Sharing {
     std::vector<layout::Migration> migrations = {};
     std::vector<double> left_out = {};
@@ -20,42 +19,45 @@ struct Sharing {
     friend bool operator==(const Sharing&, const Sharing&) = default;
 };
 
-// What it takes to help with a product, in all of a step.
+// Cost of offloading a matmul, summed over a step.
 struct HelpCosts {
-    layout::ProductParts work = {0.25, 0.25, 0.25, 0.25};  // of all products
-    layout::ProductParts round_seconds = {};  // for each round of messages between a slow rank and its helpers
-    layout::ProductParts whole_seconds = {};  // for its weights, if all of the product migrated
-    layout::Spread spread = layout::Spread::tree;  // how many rounds there are
+    layout::ProductParts work = {0.25, 0.25, 0.25, 0.25};  // fraction of all matmul work
+    layout::ProductParts round_seconds = {};       // per message round between a slow rank and its helpers
+    layout::ProductParts whole_seconds = {};       // to send its weights, if the whole matmul migrates
+    layout::Spread spread = layout::Spread::tree;  // determines the number of rounds
 };
 
 struct SharingRules {
-    std::string policy;      // its name
-    std::size_t every = 10;  // steps between two looks
+    std::string policy;      // name for decisions
+    std::size_t every = 10;  // steps between two decisions
     HelpCosts costs = {};
-    double limit = 0;            // of what a rank leaves out
-    double slack = 0;            // so much longer, as a part of it, may a step be for less to be left out
-    double least_gain = 0.03;    // of the time that a team is busy: less is not worth a change
-    double least_change = 0.05;  // of what a rank leaves out, likewise
+    double limit = 0;            // maximum fraction that a rank skips
+    double slack = 0;            // fraction by which a step may be longer to skip less
+    double least_gain = 0.03;    // fraction of the team's busy time: minimum gain of a change
+    double least_change = 0.05;  // fraction of a rank's matmuls: minimum reduction of skipped work
 };
 
-// Seconds until the last rank of a team is done with its products and all else, and with helping.
+// Returns the seconds until the slowest rank of a team has finished its matmuls, its other kernels and the
+// offloaded work.
 double seconds_of_team(const std::vector<plan::RankTimes>& times, const Sharing& sharing,
                        const HelpCosts& costs = {});
 
-// Of that, what helping takes beside products, in a team of so many.
+// Returns the part of these seconds that offloading adds beyond the matmuls, in a team of `ranks` ranks.
 double seconds_of_helping(const std::vector<layout::Migration>& migrations, std::size_t ranks,
                           const HelpCosts& costs);
 
-// What the ranks leave out, in all, of one rank's products.
+// Returns the skipped work of all ranks, in units of one rank's matmuls.
 double all_left_out(const Sharing& sharing, const HelpCosts& costs);
 
-// As short as can be, where slow ranks give away what brings all to the same time; or, with a slack, a little
-// longer and with less left out. Helpers compute some of all products of a slow rank, or of none; where all may
-// be left out to the same part, it may be those alone, too, that need no rounds of messages. The slowest lend
-// first, and each to as few as can be; of slow ranks those that are the least so may help.
+// Returns the sharing with the shortest time: slow ranks give away enough work that all ranks finish together.
+// With a slack the step may be a little longer if less is skipped. Helper ranks compute a fraction of all
+// matmuls of a slow rank, only of those that need no message rounds, or of none; in the last two cases the rest
+// must be within the skipping limit. The slowest ranks offload first, each to as few helpers as possible.
+// Slightly slow ranks may help slower ones.
 Sharing best_sharing(const std::vector<plan::RankTimes>& times, const std::vector<double>& slowness,
                      const SharingRules& rules);
 
+// Returns the policy of --straggler migrate and semi.
 Policy shared_products(SharingRules rules);
 
 }  // namespace trireme::policy

@@ -1,6 +1,6 @@
-// Which devices are slower than the others, by what they took for their products. Single steps are disturbed by
-// all sorts of things, so a change has to last before it counts; and a slow device has to come nearer to the
-// others than it was when it was found, to be one of them again.
+// Detects slow devices from the seconds of their matmuls. Single steps are noisy, so a change must last before
+// it counts. A slow device must come closer to the others than the detection threshold to count as recovered
+// (hysteresis).
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 namespace trireme::policy {
 
 struct SlownessRules {
-    double slow = 1.2;           // times as long as others
-    double recovered = 1.1;      // likewise: no longer slow below this
-    double jump = 0.15;          // a step that far from those before may be the first of others like it
-    std::size_t lasting = 3;     // of so many in a row it is
-    double news = 0.3;           // that much more or less than was told is told
-    double weight_of_new = 0.3;  // of a step that is like those before
+    double slow = 1.2;           // factor above which a rank becomes slow
+    double recovered = 1.1;      // factor below which a slow rank has recovered
+    double jump = 0.15;          // relative deviation from the level that makes a step an outlier
+    std::size_t lasting = 3;     // consecutive outliers that set a new level
+    double news = 0.3;           // relative change of a factor that is reported
+    double weight_of_new = 0.3;  // weight of a step without jump in the moving average
 };
 
-// What is new of a rank. A factor of 1: it is slow no more.
+// A reported change. A factor of 1 means that the rank is no longer slow.
 struct SlownessChange {
     int rank = 0;
     double factor = 1;
@@ -31,25 +31,25 @@ class SlownessWatch {
 public:
     explicit SlownessWatch(int ranks, const SlownessRules& rules = {});
 
-    // What each rank took in a step. Those without products stay as they were. A run's first step, in which
-    // everything is new, tells nothing.
+    // Adds the times of all ranks in a step and returns the changes. Ranks without matmuls keep their state.
+    // The first step of a run is ignored because its times include initialization.
     std::vector<SlownessChange> add(const std::vector<plan::RankTimes>& step);
 
-    // Ranks are as slow as an earlier watch has found them; in which shapes, nobody knows any more.
+    // Takes over the factors that an earlier watch has found; calls shapes_change(), since shapes may differ.
     void go_on_from(const std::vector<double>& factors);
 
-    // Products have other shapes from here on, and other rates with them: what the next steps differ from those
-    // before is no matter of the devices.
+    // Announces that matmul shapes, and thus their rates, change from here on. Differences between the next
+    // steps and the last ones are not attributed to devices.
     void shapes_change();
 
-    std::vector<double> factors() const;  // of each rank; 1: it is not slow
+    std::vector<double> factors() const;  // per rank; 1 if it is not slow
 
 private:
     struct Rank {
-        double level = 1;                    // how many times as long as others
-        double shape = 1;                    // of that, what comes of its shapes
-        std::vector<double> unlike = {};     // steps in a row that are far from the level, on the same side
-        std::vector<double> of_shapes = {};  // steps since shapes changed, until what comes of them is known
+        double level = 1;                    // slowness relative to the others, moving average
+        double shape = 1;                    // factor explained by the rank's matmul shapes
+        std::vector<double> unlike = {};     // consecutive outliers on the same side of the level
+        std::vector<double> of_shapes = {};  // first samples after a change of shapes
         bool is_slow = false;
         double told = 1;
     };

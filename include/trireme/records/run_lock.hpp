@@ -1,4 +1,4 @@
-// One job at a time in a run directory.
+// A lock file that keeps a second job out of a run directory.
 #pragma once
 
 #include <filesystem>
@@ -8,26 +8,26 @@
 
 namespace trireme::records {
 
-// "Slurm's job 4711, process 77 on node-1, since 2026-01-31T14:25:01Z"
+// Returns a description of this process, such as "Slurm's job 4711, process 77 on node-1, since
+// 2026-01-31T14:25:01Z".
 std::string words_of_holder(const SlurmJob& job);
 
-// Throws the ConfigError of a file of the run that is a symbolic link: it could lead to a file that is not the
-// run's own.
+// Throws ConfigError because a file of the run is a symbolic link, which could lead to a file of another owner.
 [[noreturn]] void refuse_link(const std::filesystem::path& path);
 
-// Holds a file for this process alone, until it is destroyed or the process ends, however that happens: the
-// system lets go of it, so nothing is left of a job that was killed. On a file system without locks the run
-// goes on without one; there, the check for earlier steps has to do.
+// Holds an exclusive lock on a file until the object is destroyed or the process ends. The system releases the
+// lock of a killed process, so no stale lock remains. On a file system without locks the run continues without
+// one and relies on the check for earlier steps.
 class RunLock {
 public:
-    // Makes the file if need be, and writes into it who holds it. Throws ConfigError if it cannot be written or
-    // is a symbolic link, or with the words of the process that holds it.
+    // Makes the file if needed and writes `holder` into it. Throws ConfigError if the file cannot be written,
+    // is a symbolic link, or is locked by another process, which the message then describes.
     RunLock(const std::filesystem::path& path, const std::string& holder);
     ~RunLock();
     RunLock(const RunLock&) = delete;
     RunLock& operator=(const RunLock&) = delete;
 
-    // Why there is no lock; empty if this process holds it.
+    // Says why the file system has refused a lock; empty if this process holds it.
     const std::string& complaint() const { return complaint_; }
 
 private:

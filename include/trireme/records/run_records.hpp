@@ -1,6 +1,5 @@
-// The records of a run as its directory holds them. Their fields are listed in src/records/record_fields.hpp,
-// which the writer and the reader share. A figure that is not set, and a text or list that is empty, is absent
-// from the file.
+// The records in a run directory, and their conversion from and to JSON. Writer and reader share the list of
+// fields in src/records/record_fields.hpp. Unset figures and empty texts and lists are absent from the files.
 #pragma once
 
 #include <cstddef>
@@ -17,46 +16,45 @@ namespace trireme::records {
 
 using Figure = std::optional<double>;
 
-// manifest.json: what a run was made with and on.
+// manifest.json: the program, the model, the plan and the machine of a run.
 struct Manifest {
     std::string version, mpi_library, started;
     std::optional<std::string> corpus, corpus_checksum;  // empty texts for a run without a corpus
     std::string model;
-    std::string layout, schedule, plan;   // as JSON, its name, its hash
-    std::vector<std::string> hosts;       // of each rank
-    std::vector<std::string> cores = {};  // that each rank may run on, as a list; empty: no rank is a process
-    std::string device;                   // "cpu", and the processor's name
-    int threads = 0;                      // per rank; 0: not recorded
-    std::string gpu_messages = {};        // "NCCL 2.28.9": how GPUs send to each other; empty: they do not
+    std::string layout, schedule, plan;   // JSON of the layout, name of the schedule, hash of the plan
+    std::vector<std::string> hosts;       // per rank
+    std::vector<std::string> cores = {};  // per rank, list of usable cores; empty for ghosts
+    std::string device;                   // kind and name of the device, such as "cpu (...)"
+    int threads = 0;                      // per rank; 0 if not recorded
+    std::string gpu_messages = {};        // transport between GPUs, such as "NCCL 2.28.9"; empty without GPUs
     std::size_t parameters = 0;
-    std::size_t batch = 0;                            // samples of a step
-    std::size_t microbatches = 0;                     // of a step, of all replicas
-    std::string dtype = {}, sums = {};                // type of numbers, and type in which they are summed
-    std::optional<std::size_t> tokens_of_image = {};  // rows per image of a model that reads images
+    std::size_t batch = 0;                            // samples per step
+    std::size_t microbatches = 0;                     // per step, over all replicas
+    std::string dtype = {}, sums = {};                // type of parameters, and type in which sums are computed
+    std::optional<std::size_t> tokens_of_image = {};  // tokens per image, for a model that reads images
     setup::PeakRate peak = {};
-    std::string resumed_from = {};  // the checkpoint; empty: the run began at its beginning
+    std::string resumed_from = {};  // path of the checkpoint; empty if the run began at its first step
     std::vector<config::SlowRank> slow = {};
-    std::string gpu_driver = {};         // its version on rank 0's node; empty: not known
-    std::vector<int> ranks_of_gpu = {};  // of each rank: how many share its GPU, and what that consumes
-    std::string kernel_times =
-        {};  // of a simulated run, where they were measured; empty: by the device's rates
+    std::string gpu_driver = {};         // version on rank 0's node; empty if unknown
+    std::vector<int> ranks_of_gpu = {};  // per rank, number of ranks that share its GPU and its energy
+    std::string kernel_times = {};       // source of a simulated run's kernel times; empty: device rates
 };
 
 // A line of starts.jsonl.
 struct StartLine {
     std::string started;  // UTC time
-    std::string job;      // the Slurm job
+    std::string job;      // number of the Slurm job; may be empty
     std::optional<int> restarts = {};
-    std::optional<std::size_t> behind_step = {};
+    std::optional<std::size_t> behind_step = {};  // number of steps done before this start
 };
 
-// Lists of a step's line with an entry per rank, in seconds. `slowness` is a factor.
+// Lists of a step's line with one entry per rank, in seconds. `slowness` is a factor.
 struct RankLists {
     std::vector<double> compute_s, products_s, wait_s, wait_pipeline_s, wait_tensor_s, wait_data_s;
     std::vector<double> slowness;
 };
 
-// A line of steps.jsonl: a step. Shares are from 0 to 1.
+// A line of steps.jsonl: a step. Fractions are from 0 to 1.
 struct StepLine {
     Figure step;
     Figure loss;
@@ -66,13 +64,13 @@ struct StepLine {
     Figure tokens_per_s, mfu, mfu_causal, bubble;
     Figure bubble_schedule, wait_tensor, wait_data, wait_other;  // the parts of the bubble
     RankLists ranks;                                             // empty for a run of one rank
-    Figure comm_wait_s, energy_j;                                // mean over the ranks; of all ranks
+    Figure comm_wait_s, energy_j;                                // mean over the ranks; sum over the ranks
     GpuStates gpus;
     Figure grad_norm, lr, peak_bytes;
     bool is_skipped = false;
     std::string non_finite;  // describes the first value that was not finite
     std::optional<bool> is_rolled_back;
-    std::string plan;  // its hash
+    std::string plan;  // hash of the plan
 };
 
 // A line of steps.jsonl: an evaluation after `step` steps.
@@ -81,20 +79,20 @@ struct EvaluationLine {
     Figure loss, accuracy, exact_match, f1;
 };
 
-// summary.json: figures of merit, each beside its limit. Shares are from 0 to 1.
+// summary.json: figures of merit, each beside its limit. Fractions are from 0 to 1.
 struct Summary {
     std::string verdict, reason;  // "VALID" or "INVALID"
     std::vector<std::string> approximations, remarks;
-    std::string slowed;  // which ranks were slowed on purpose
-    Figure stopped_behind;
+    std::string slowed;     // which ranks --slow slowed
+    Figure stopped_behind;  // number of steps after which the run stopped
     std::string stopped_because;
     std::string clock;  // "wall" or "simulated"
     Figure steps, earlier_steps, skipped_steps, rolled_back;
     Figure first_loss, last_loss, validation_loss;
-    Figure accuracy, exact_match, f1;  // of the validation
+    Figure accuracy, exact_match, f1;  // on the validation samples
     Figure seconds, median_step_s, last_step_s;
     Figure tokens, tokens_per_s, images_per_s;
-    Figure padding;  // share of the computed tokens
+    Figure padding;  // fraction of the computed tokens
     Figure flops_per_s, peak_flops_per_s;
     std::string peak_is;
     Figure mfu, mfu_causal;
@@ -102,25 +100,25 @@ struct Summary {
     Figure bubble, bubble_limit;
     Figure bubble_schedule, wait_tensor, wait_data, wait_other;  // the parts of the bubble
     Figure comm_wait_s;                                          // mean over the ranks
-    Figure energy_j;                                             // of all ranks
+    Figure energy_j;                                             // sum over the ranks
     std::vector<double> energy_j_of_ranks;
     Figure checkpoints, save_stall_s, save_waited_s;
     Figure plan_changes, plan_change_s, moved_bytes;
     Figure looks, look_s, look_share;
-    Figure grown_bytes, predicted_bytes;  // of one rank
+    Figure grown_bytes, predicted_bytes;  // of the rank with the largest value
 };
 
-// Record is one of the structs above, or EarlyEnd. The JSON has the fields in the order in which the file has
-// them.
+// Converts a record to JSON, with the fields in the order of the file. Record is one of the structs above, or
+// EarlyEnd.
 template <class Record>
 nlohmann::ordered_json to_json(const Record& record);
 
-// Absent and null fields keep their defaults. Throws ConfigError if a field is of another kind than its member,
-// naming `place` ("runs/a/steps.jsonl, line 3").
+// Reads a record. Absent and null fields keep their defaults. Throws ConfigError if a field has another type
+// than its member, naming `place` ("runs/a/steps.jsonl, line 3").
 template <class Record>
 Record read_record(const nlohmann::json& json, const std::string& place);
 
-// Returns nothing if a field is of another kind than its member.
+// Same as read_record(), but returns nothing if a field has another type than its member.
 template <class Record>
 std::optional<Record> try_read_record(const nlohmann::json& json);
 

@@ -1,4 +1,4 @@
-// What a run reports of its checkpoints.
+// The outcomes of a run's checkpoints, for its records.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +6,14 @@
 
 namespace trireme::records {
 
-// The end of a checkpoint. Only rank 0 has it.
+// The result of a checkpoint. Only rank 0 has it.
 struct SaveOutcome {
     std::uint64_t step = 0;
-    std::string complaint;  // why it was not written; empty: it is on disk
-    double seconds = 0;     // from its beginning to its end
+    std::string complaint;  // why it was not written; empty if it is on disk
+    double seconds = 0;     // from its start to its end
 };
 
-// A save that could not begin because the one before was still being written.
+// A save that had to wait until the previous checkpoint was written.
 struct SaveWait {
     std::uint64_t step = 0;
     double seconds = 0;

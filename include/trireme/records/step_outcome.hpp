@@ -1,4 +1,4 @@
-// What came of a step, and what each rank says of it.
+// The outcome of a step, and the record of each rank from which it is computed.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@
 
 namespace trireme::records {
 
-// The largest of several reasons on one rank counts.
+// In ascending priority: the largest of several reasons counts.
 enum class StopReason { none, time_limit, end_of_job, user_signal, interrupt, terminate, hangup };
 
 // The reason why a run stops. Equal on all ranks.
 struct Stop {
     StopReason reason = StopReason::none;
-    int rank = 0;  // the first that has this reason
+    int rank = 0;  // the lowest rank with this reason
 };
 
-// The state of each rank's GPU behind a step, by rank: a field that some do not tell is empty. Of a GPU that
-// several share, each of them says the same.
+// The state of each rank's GPU after a step, per rank. A field is empty if a rank does not report it. Ranks
+// that share a GPU report the same values.
 struct GpuStates {
     std::vector<double> watts = {};
     std::vector<double> clock_mhz = {};
@@ -33,33 +33,33 @@ struct GpuStates {
     std::vector<double> used_bytes = {};
 };
 
-// What came of a step. Equal on all ranks.
+// The outcome of a step. Equal on all ranks.
 struct StepOutcome {
-    std::size_t step = 0;  // from 0
-    double loss = 0;       // per target
+    std::size_t step = 0;  // counts from 0
+    double loss = 0;       // mean per target
     double gradient_norm = 0;
-    double rate = 0;
-    bool is_skipped = false;  // something was not finite, and the update was left out, or that of a stage was
-    std::vector<int> non_finite_ranks = {};  // Ranks with a part of the loss or gradient that is not finite
-    std::string non_finite = {};  // Describes the first value that is not finite; empty: not searched.
+    double rate = 0;          // learning rate
+    bool is_skipped = false;  // the update, or that of a stage, was skipped because a value was not finite
+    std::vector<int> non_finite_ranks = {};  // ranks whose part of the loss or gradient is not finite
+    std::string non_finite = {};  // describes the first value that is not finite; empty if not searched for
     setup::StepSize size = {};
-    std::optional<bool> is_rolled_back = {};  // its update went ahead of the norm, was wrong, and was made
-                                              // again; none: updates wait for the norm
-    std::size_t padded_tokens = 0;            // computed, over all replicas
+    std::optional<bool> is_rolled_back = {};  // the speculative update was wrong and has been redone; empty if
+                                              // updates wait for the norm
+    std::size_t padded_tokens = 0;            // computed tokens over all replicas, including padding
     double seconds = 0;                       // of the slowest rank
     double compute_seconds = 0;               // in kernels; mean over the ranks
     plan::RankWaits waits = {};               // mean over the ranks
-    std::vector<plan::RankTimes> ranks = {};  // what each of them did
-    std::vector<double> slowness = {};        // of each, as Observation has it; empty: none is slow
-    std::size_t peak_bytes = 0;               // resident since the start; of the largest rank
-    // Of each rank's device; what a rank draws that waits for the last one at its end is of the next step.
-    // Empty where some of them are not measured.
+    std::vector<plan::RankTimes> ranks = {};  // per rank
+    std::vector<double> slowness = {};        // per rank, see Observation; empty if no rank is slow
+    std::size_t peak_bytes = 0;               // peak memory since the start, of the largest rank
+    // Energy of each rank's device. What a rank consumes after its own end of the step counts for the next
+    // step. Empty if some ranks are not measured.
     std::vector<double> joules_of_ranks = {};
     GpuStates gpus = {};
-    Stop stop = {};  // what ranks wished behind it
+    Stop stop = {};  // request of a rank to stop after this step
 };
 
-// What each rank says of a step that it has executed.
+// Indices of the numbers that each rank reports for a step.
 struct RecordFields {
     enum : std::size_t {
         loss,
@@ -80,7 +80,7 @@ struct RecordFields {
         joules,
         stop,
         count,
-        // Of a run on GPUs, behind these.
+        // Runs on GPUs append these fields.
         watts = count,
         clock_mhz,
         memory_clock_mhz,
@@ -90,10 +90,10 @@ struct RecordFields {
     };
 };
 
-// How many a rank says, of a run whose tensors are there.
+// Returns the number of fields per rank for a run whose tensors are in memory space `place`.
 std::size_t fields_of_record(device::MemorySpace place);
 
-// Adds what all ranks have said of it; what the step had to do is known before.
+// Computes the rest of the outcome from the records of all ranks; `outcome.size` must be set.
 void add_records(const comm::Gathered& all, StepOutcome& outcome);
 
 }  // namespace trireme::records

@@ -1,4 +1,4 @@
-// What the program draws: the report of a run, and the schedule of a plan.
+// Drawings of the program: the report of a run, and the schedule of a plan.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace trireme::report {
 
-// Reads the records in `run_directory` and writes one HTML file that needs nothing else: no script, no network.
-// A run that has no summary yet is shown as far as its records go; a field that the records lack is left out.
-// The same records give the same bytes. Throws ConfigError for a directory without records, a record that
-// cannot be read (file and line named), and an output that cannot be made; ResourceError when the disk is full.
+// Reads the records in `run_directory` and writes one self-contained HTML file, without scripts or network. A
+// run without a summary is shown as far as its records go; fields that the records lack are omitted. The same
+// records give the same bytes. Throws ConfigError for a directory without records, for an unreadable record
+// (with file and line), and for an output that cannot be created. Throws ResourceError if the disk is full.
 void write_report(const std::filesystem::path& run_directory, const std::filesystem::path& output);
 
-// What a row shows beside instructions.
+// Kinds of spans in a row besides instructions.
 enum class Beside : std::uint8_t {
-    wait,        // in the row itself: for messages or for others
-    pause,       // likewise: what everybody does in place of instructions
-    state,       // a line below the row: parameters or moments on their way
-    checkpoint,  // a line below that: being copied or written
+    wait,        // in the row: waiting for messages or for other ranks
+    pause,       // in the row: all ranks do something instead of instructions
+    state,       // a line below the row: transfer of parameters or moments
+    checkpoint,  // a line below that: copy or write of a checkpoint
 };
 struct BesideSpan {
     Beside kind = Beside::wait;
@@ -30,21 +30,21 @@ struct BesideSpan {
     double end = 0;
 };
 
-// Programs and when they do what, or did it.
+// Programs and the times of their instructions, predicted or measured.
 struct Timeline {
     std::string title;
     schedule::Prediction prediction;
-    std::vector<std::string> rows = {};                // what they are called; none: team 0, team 1, ...
-    std::vector<std::vector<BesideSpan>> beside = {};  // of each row; or none
+    std::vector<std::string> rows = {};                // names of the rows; if empty: team 0, team 1, ...
+    std::vector<std::vector<BesideSpan>> beside = {};  // per row; empty if there are none
 };
 
-// An SVG file that needs nothing else: a row for each team, time to the right, forwards, backwards (whole, or
-// in their two halves) and updates in colours that are told apart without red and green, with a legend. What is
-// wide enough says its micro-batch (and its stage, where a team holds several); all say it where they are
-// pointed at.
+// Returns a self-contained SVG file with one row per team and time to the right. Forward passes,
+// backward passes (whole or in two halves) and updates have colours that do not need red and green, and
+// a legend. A span that is wide enough shows its micro-batch, and its stage if a team holds several.
+// Every span shows both on hover.
 std::string schedule_svg(const schedule::Prediction& prediction, const std::string& title);
 
-// Several, one below the other over one axis of time.
+// Draws several timelines below each other with a common time axis.
 std::string schedules_svg(const std::vector<Timeline>& timelines,
                           const std::string& unit = "time, in units of cost");
 

@@ -9,22 +9,23 @@
 
 namespace trireme::run {
 
-enum class Ending { done, stopped };  // stopped: before its last step, with a checkpoint to resume from
+// How a run ended. A stopped run ended before its last step, with a checkpoint to resume from.
+enum class Ending { done, stopped };
 
-// Collective over all ranks. Trains, writes the run directory and prints progress on rank 0, and ends with the
-// figures of merit. Throws ConfigError on all ranks together, before anything is written, if the configuration,
-// the corpus or the run directory cannot be used. Ends after the step in which a signal reaches any rank, or
-// before the time of the run or of its job is over. `signals` may be null; otherwise they were installed before
-// the session.
+// Collective over all ranks. Trains; rank 0 writes the run directory and prints progress and the figures of
+// merit. Throws ConfigError on all ranks together, before anything is written, if the configuration, the corpus
+// or the run directory cannot be used. Stops soon after any rank receives a signal, or before the time limit of
+// the run or of its job. `signals` may be null; otherwise they must have been installed before the session was
+// made.
 Ending train(const config::RunConfig& config, comm::Session& session, device::StopSignals* signals = nullptr);
 
 // Collective over all ranks. Evaluates a stored model on a corpus. Rank 0 prints loss and perplexity, accuracy,
-// or exact match and F1, and writes them as JSON if asked to. Throws ConfigError on all ranks together if model
-// or corpus cannot be used.
+// or exact match and F1, and writes them as JSON if --output is set. Throws ConfigError on all ranks together
+// if model or corpus cannot be used.
 void evaluate(const config::EvaluateConfig& config, comm::Session& session);
 
-// The options in the checkpoint that --resume names. There are none if the run begins, or if the checkpoint is
-// of a version that keeps none. Throws ConfigError where there is no such checkpoint.
+// Returns the options in the checkpoint that --resume names. Empty if the run starts anew, or if the version
+// that wrote the checkpoint stored no options. Throws ConfigError if there is no such checkpoint.
 std::optional<config::SavedOptions> saved_options(const config::RunOptions& run);
 
 }  // namespace trireme::run

@@ -1,5 +1,5 @@
-// The catalog of pipeline schedules. Options, help, plans, searches and comparisons take all that they know of
-// a schedule from its row.
+// The catalog of pipeline schedules. Options, help, plans, searches and comparisons read everything about a
+// schedule from its entry.
 #pragma once
 
 #include <cstdint>
@@ -22,37 +22,39 @@ enum class ScheduleShape : std::uint8_t {
     v                // equal rows of teams with two chunks in a V
 };
 
-// A row of teams that all have equal stages.
+// Sizes of a row of teams whose stages all cost the same.
 struct EqualRow {
-    double pipe = 1;
-    double chunks = 1;
-    double microbatches = 1;
+    double pipe = 1;          // teams
+    double chunks = 1;        // stages per team
+    double microbatches = 1;  // per step
 };
 
+// An entry of the catalog.
 struct Schedule {
     const char* name;     // "1f1b"
     const char* meaning;  // a line of help
     ScheduleShape shape;
-    // The programs of a training step. `generate()` has checked the shape.
+    // Generates the programs of a training step. Called after generate() has checked the shape.
     std::vector<Program> (*programs)(const ScheduleInput& input);
-    // The idle time of a team in a step, in closed form, if all stages cost the same and messages cost nothing.
-    // Empty if there is no formula for the row.
+    // Computes the idle time of a team in a step in closed form. All stages cost the same and messages cost
+    // nothing. Empty if there is no formula for the row.
     std::optional<double> (*idle)(const EqualRow& row, const StageCost& cost);
-    // Why the schedule does not take an input of its shape; empty if it does. Null if it takes all.
+    // Says why the schedule rejects an input of its shape; empty if it takes it. Null if it takes all inputs.
     std::string (*obstacle)(const ScheduleInput& input) = nullptr;
-    bool splits_backward = false;  // updates go ahead of the gradient's norm, and are validated
-    bool keeps_old_weights = false;
-    bool updates_stages_alone = false;
+    bool splits_backward = false;       // backward passes in two halves; updates are speculative
+    bool keeps_old_weights = false;     // no flush between steps; weights may be several updates old
+    bool updates_stages_alone = false;  // an update waits for the gradients of its own stage only
 
     bool operator==(const Schedule& other) const { return name == other.name; }
 };
 
 // All schedules, in the order of help.
 std::span<const Schedule> schedules();
-const Schedule* find_schedule(const std::string& name);  // null if there is none
-// Throws ConfigError with the nearest known name.
+const Schedule* find_schedule(const std::string& name);  // returns null if there is none
+// Throws ConfigError, with the nearest known name, if there is no such schedule.
 const Schedule& schedule_named(const std::string& name);
 
-inline constexpr const char* searched_schedule = "auto";  // no row: programs are searched by costs
+inline constexpr const char* searched_schedule =
+    "auto";  // not in the catalog: programs are searched by their costs
 
 }  // namespace trireme::schedule

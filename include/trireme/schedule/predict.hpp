@@ -1,4 +1,4 @@
-// How long programs take, for given costs: the programs are executed with a clock.
+// Predicts how long programs take, for given costs: executes them with a clock.
 #pragma once
 
 #include <cstddef>
@@ -10,31 +10,31 @@
 
 namespace trireme::schedule {
 
-// Of one stage, in seconds or any unit. A whole backward is one act of backward_input + backward_weight, and
-// its gradient leaves at its end.
+// Costs of one stage, in seconds or any other unit. A whole backward takes backward_input + backward_weight,
+// and its gradient is sent at its end.
 struct StageCost {
     double forward = 1;
     double backward_input = 1;
     double backward_weight = 1;
     double send = 0;    // from the send instruction to the arrival, once the receive is posted
-    double reduce = 0;  // from the last team's REDUCE to the end of the sum
+    double reduce = 0;  // from the last team's REDUCE to the end of the reduction
     double step = 0;
 
     double pass() const { return forward + backward_input + backward_weight; }
 };
 
-// How many times as long each team takes to compute, by stage and team; empty: what costs say.
+// Factors that multiply the costs of compute instructions and STEPs, by stage and team. Empty if all are 1.
 using TeamFactors = std::vector<std::vector<double>>;
 
 struct Span {
-    Instruction instruction;  // compute or step
+    Instruction instruction;  // a compute instruction or a STEP
     double begin = 0;
     double end = 0;
 };
 
 struct Prediction {
     double makespan = 0;
-    std::vector<double> busy;              // per team: in compute and step
+    std::vector<double> busy;              // per team: time in compute instructions and STEPs
     std::vector<std::vector<Span>> spans;  // per team, in order
     std::vector<int> peak_activations;     // per team: see Proof
 
@@ -42,21 +42,22 @@ struct Prediction {
     double bubble() const;  // 1 - mean busy / makespan
 };
 
-// One step among many, once the pipeline is full; of a synchronous schedule any step.
+// The time of one step among many, once the pipeline is full. Any step of a synchronous schedule is such a
+// step.
 struct StepTime {
     double seconds = 0;
-    std::vector<double> busy = {};  // per team: in compute and step
+    std::vector<double> busy = {};  // per team: time in compute instructions and STEPs
 
     double idle(std::size_t team) const { return seconds - busy[team]; }
     double bubble() const;  // 1 - mean busy / seconds
 };
 
-// `costs` has one entry for each stage; `shape` is of one step. Throws BugError for programs that check()
-// refuses.
+// Predicts the time of a step. `costs` has one entry per stage; `shape` describes one step. Throws BugError if
+// check() finds a fault in the programs.
 StepTime predict_step(const Phases& phases, const PipelineShape& shape, const std::vector<StageCost>& costs,
                       const TeamFactors& factors = {});
 
-// Likewise; of programs that cover the shape's steps, from the first instruction to the last.
+// Predicts programs that cover shape.steps steps, from the first instruction to the last. Throws as above.
 Prediction predict(const std::vector<Program>& programs, const PipelineShape& shape,
                    const std::vector<StageCost>& costs, const TeamFactors& factors = {});
 

@@ -1,4 +1,4 @@
-// How many buffers for rows a program needs beside the activations it keeps: counted by walking it.
+// Counts the row buffers that a program needs in addition to its activation stash.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,16 @@
 
 namespace trireme::schedule {
 
-// Buffers of (rows, width) that are in use at once, at most, in the program of `team`, which has been proved:
+// Returns the largest number of (rows, width) buffers in use at once. `program` belongs to `team` and is
+// proved.
 //
-// - what a receive brings has one from the posting on: an activation until the backward (or weight half) of its
-//   stage, or the forward that reads it where there is no backward; a gradient until that backward, too;
-// - the gradient that a backward or input half makes has one until it has been sent or, where the same team has
-//   the stage before, until the backward of that stage.
+// - A received tensor has a buffer from the posting on. An activation holds it until the backward (or weight
+//   half) of its stage, or until the forward that reads it if there is no backward. A gradient holds it until
+//   that backward, too.
+// - The gradient that a backward or input half makes has a buffer until it has been sent. If the same team has
+//   the stage before, it holds the buffer until the backward of that stage.
 //
-// Messages are taken to leave as late as they may, with all slots of their channel in use.
+// Messages are assumed to complete as late as possible, with all slots of their channel in use.
 std::size_t most_row_buffers(const Program& program, int team, const PipelineShape& shape);
 
 }  // namespace trireme::schedule

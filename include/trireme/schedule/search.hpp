@@ -1,4 +1,4 @@
-// A schedule made from costs: many orders of work are tried, and the shortest is taken.
+// Searches for a schedule by costs: tries many orders of work and takes the shortest.
 #pragma once
 
 #include <vector>
@@ -10,25 +10,29 @@
 
 namespace trireme::schedule {
 
-// Per team: the activations that it cannot do without, counted over its stages. A micro-batch has passed all of
-// them before it comes back to any.
+// Returns per team the least number of activations that it must be able to keep, summed over its stages. A
+// micro-batch passes forward through all of its stages before its backward reaches any of them.
 std::vector<int> least_activations(const PipelineShape& shape);
 
-// One program of one step for each team, of compute instructions alone, within the shape's bounds on
-// activations. With slots enough, predict() finds none of generate()'s programs of one step shorter, all with
-// updates that wait for all teams, that use no older weights, are made for the shape, keep to its bounds and
-// divide backwards only where `may_split` (per stage) allows it. Of equally short programs those are taken that
-// keep less. `costs`: per stage. The same input gives the same programs everywhere.
+// Returns one program of one step per team, with compute instructions only, within the shape's bounds on
+// activations. `costs` and `may_split` have one entry per stage. The same input gives the same programs
+// everywhere.
 //
-// Forward-only shapes get the forwards of such a schedule, whatever they cost, where there is one.
+// With enough slots, predict() finds no comparable program of generate() shorter. Comparable are the programs
+// of one step that fit the shape, keep to its bounds, use the newest weights, update after all teams'
+// gradients, and split backwards only where `may_split` allows it. Of equally short programs those that keep
+// less are taken.
 //
-// Throws ConfigError where a bound is below least_activations().
+// Forward-only shapes get the forwards of such a schedule, whatever their cost, if there is one.
+//
+// Throws ConfigError if a bound is below least_activations().
 std::vector<Program> search_programs(const PipelineShape& shape, const std::vector<StageCost>& costs,
                                      const std::vector<bool>& may_split);
 
-// What else may be shorter, for the shape with validates: the programs that were found, and those of generate()
-// whose updates are validated, and that divide backwards only where they may. None where the shape's rows of
-// teams are no equal ones. Some may be impossible, or beyond the shape's bounds: check() tells.
+// Returns further candidates that may be shorter, for the shape with `validates`: the programs `found`, and
+// those of generate() that have speculative updates and split backwards only where they may. All of them get
+// VALIDATEs. Empty if the shape does not consist of equal rows of teams. A candidate may be impossible, or
+// exceed the shape's bounds; check() finds out.
 std::vector<Phases> programs_ahead(const std::vector<Program>& found, const PipelineShape& shape,
                                    const std::vector<bool>& may_split);
 

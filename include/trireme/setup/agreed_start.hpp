@@ -1,4 +1,4 @@
-// The check that all ranks of a job were started alike.
+// Checks that all ranks of a job were started with the same command and options.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 namespace trireme::setup {
 
 // Collective over all ranks. `read_facts` returns what this rank was started with: its command, its version,
-// its options. Throws the same ConfigError on every rank if `read_facts` throws one on any rank (the lowest
-// such rank is named unless all have the same complaint), or if the ranks' facts differ.
+// its options. Throws the same ConfigError on every rank if `read_facts` throws one on any rank, or if the
+// ranks' facts differ. The message names the lowest rank that complains, unless all have the same complaint.
 void agree_on_start(const comm::Session& session, const std::function<std::vector<comm::Fact>()>& read_facts);
 
 }  // namespace trireme::setup

@@ -1,4 +1,4 @@
-// The batch of a run that does not set --batch, and warnings about schedules that leave ranks idle.
+// The default batch size, and warnings about schedules that leave ranks idle.
 #pragma once
 
 #include <string>
@@ -8,12 +8,13 @@
 
 namespace trireme::setup {
 
-// Raises a --batch that is not set where a step of `ranks` ranks has more micro-batches than the default has
-// samples: to one sample per micro-batch. Either way the batch is set afterwards.
+// Sets an unset --batch to its default, or to one sample per micro-batch if a step of `ranks` ranks has more
+// micro-batches than the default has samples.
 void fit_default_batch(config::RunConfig& config, int ranks);
 
-// The warning about a schedule that idles for more than 30 % of the ranks' time, with the --microbatches that
-// bring it below 10 % if there are any, and about `interleaved` with one stage per rank. Otherwise empty.
+// Returns a warning if the schedule leaves ranks idle for more than 30 % of the time. It names the
+// --microbatches that reduce this below 10 %, if any. Also warns about `interleaved` with one stage per rank.
+// Empty if there is nothing to warn about.
 std::string idle_warning(const config::RunConfig& config, const plan::Plan& plan, int ranks);
 
 }  // namespace trireme::setup

@@ -1,4 +1,4 @@
-// What the ranks of a job compute on.
+// Chooses the devices on which the ranks of a job compute.
 #pragma once
 
 #include "trireme/comm/session.hpp"
@@ -6,10 +6,10 @@
 
 namespace trireme::setup {
 
-// Collective over `control`. --device auto becomes the GPU where every rank has one that will do, and else the
-// processor. Where it is the GPU, this rank's is in use from here on: the one of its number among the ranks of
-// its node, in turn where they are more than GPUs. Throws ConfigError, on all ranks, where --device cuda finds
-// a rank without one.
+// Collective over `control`. Replaces --device auto by the GPU if every rank has a suitable one, otherwise by
+// the CPU. If it is the GPU, this rank's GPU is selected: ranks of a node take the GPUs round-robin in the
+// order of their numbers. Throws ConfigError on all ranks if --device cuda is set and a rank has no suitable
+// GPU.
 config::RunConfig with_device_of_ranks(config::RunConfig config, const comm::Session& session,
                                        comm::Communicator& control);
 

@@ -1,4 +1,4 @@
-// Runs of shapes and costs alone, in simulated time.
+// Ghost runs: shapes and costs without values, in simulated time.
 #pragma once
 
 #include "trireme/config/config.hpp"
@@ -8,20 +8,22 @@ namespace trireme::setup {
 
 bool is_of_ghosts(const config::RunConfig& config);
 
-// True if ranks charge whole passes instead of single kernels: with many ranks, unless the options say
-// otherwise.
+// True if ranks charge the cost of whole passes instead of single kernels. By default they do so if there are
+// many ranks.
 bool charges_passes(const config::RunConfig& config, int ranks);
 
-// With many ranks gradients travel in fewer, larger messages, because every message costs the simulator the
-// same.
+// Returns larger buckets if there are many ranks: every message costs the simulator the same, whatever its
+// size.
 layout::BucketRules ghost_buckets(int ranks);
 
+// Maximum number of ranks that charge single kernels by default.
 inline constexpr int max_ranks_in_detail = 64;
 
-// Throws ConfigError where ghosts are asked for what only values can give, or outside of simulated time, and
-// where numbers are that only ghosts have.
+// Throws ConfigError if a ghost run has options that need values or real time. Also throws if --slow or --dtype
+// does not suit the device of another run.
 void check_ghosts(const config::RunConfig& config);
-// Of what computes by itself: `what` is "an evaluation".
+// Throws ConfigError if the run is a ghost run; `what` needs values, e.g. "an evaluation". Otherwise calls
+// check_ghosts().
 void refuse_ghosts(const config::RunConfig& config, const std::string& what);
 
 }  // namespace trireme::setup

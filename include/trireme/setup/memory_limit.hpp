@@ -1,4 +1,4 @@
-// Plans that keep to --memory-limit.
+// Plans that respect --memory-limit.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace trireme::setup {
 
-// What a plan is for, as far as memory depends on it.
+// The properties of a run that determine the memory of its plans.
 struct PlannedRun {
     const config::RunConfig& config;
     const model::ModelConfig& model;
@@ -19,13 +19,13 @@ struct PlannedRun {
     int ranks = 1;
     device::DType dtype = device::DType::f32;
     const std::vector<stage::BatchShape>& largest;  // micro-batches
-    bool trains = true;                             // otherwise it only evaluates
+    bool trains = true;                             // false if the run only evaluates
 };
 
-// `plan`, made for the request, where no rank needs more by it than the limit, or where there is none. If the
-// schedule is auto, and more is needed, the shortest other plan that is found: teams may keep fewer activations
-// in it, and leave backwards whole, which takes less for each. Throws ConfigError where nothing fits, with the
-// numbers.
+// Returns `plan`, which was made for the request, if no rank needs more memory than --memory-limit or if there
+// is no limit. Otherwise, with schedule auto, returns the fastest other plan found: teams may keep fewer
+// activations, and may use whole backward passes, which keep less memory each. Throws ConfigError with the
+// numbers if nothing fits.
 plan::Plan within_memory_limit(plan::Plan plan, const PlannedRun& run);
 
 }  // namespace trireme::setup

@@ -1,4 +1,4 @@
-// What the layers of a model ask of devices, before any of them has been measured in this run.
+// Predicted work of a model's layers, before any layer has been measured in this run.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,12 @@
 
 namespace trireme::setup {
 
-// Of the largest micro-batch, by what kernels take on the device of rank 0 where it is described or profiled;
-// otherwise by their arithmetic and the bytes that they touch. Bytes are those of an even share.
+// Returns the work of each layer for the largest micro-batch. Kernel times are those of the device of rank 0 if
+// it is described or profiled; otherwise they follow from FLOPs and bytes. Memory is that of an even share.
 std::vector<policy::LayerWork> work_of_layers(const Job& job, const PlanState& current);
 
-// What a kernel takes on a rank's device, where that is described or profiled; none: what it takes.
+// Returns the kernel times of a rank's device if it is described or profiled. If empty, kernels take their real
+// time.
 device::KernelSeconds kernel_seconds_of(const Job& job, int rank);
 
 }  // namespace trireme::setup

@@ -1,4 +1,4 @@
-// A rank's part of the node that it runs on.
+// The cores and the memory of a node that a rank may use.
 #pragma once
 
 #include <string>
@@ -11,42 +11,43 @@
 
 namespace trireme::setup {
 
-// Throws ConfigError for more threads of a rank than `most`, which `host` allows: see most_threads().
+// Throws ConfigError if a rank has more threads than `most`, the limit of `host`: see most_threads().
 void refuse_too_many_threads(int threads, int most, const std::string& host);
 
-// Collective over `control`. The number of ranks, this one included, that may run on the cores of this rank.
+// Collective over `control`. Returns the number of ranks, including this one, that may run on this rank's
+// cores.
 int ranks_on_own_cores(const comm::Session& session, comm::Communicator& control);
 
-// Collective over `control`. --threads, or a ConfigError for too many; without it as many as Slurm gives each
-// rank, or the rank's share of cores: they are shared by the ranks that may run on the same ones, which are all
-// of a node, or one alone where the launcher has bound each to cores of its own.
+// Collective over `control`. Returns --threads, if set, or throws ConfigError if that is too large. Otherwise
+// returns the number of cores that Slurm gives each rank, or divides this rank's cores by the ranks that may
+// run on the same cores. Without binding these are all ranks of the node.
 int threads_per_rank(const config::RunConfig& config, const comm::Session& session,
                      comm::Communicator& control);
 
-// Collective over `control`. The cores that each rank may run on: "0-3"; nothing in a simulation.
+// Collective over `control`. Returns the cores that each rank may run on, e.g. "0-3"; empty in a simulation.
 std::vector<std::string> cores_of_ranks(comm::Communicator& control);
 
-// Collective over `control`. Says on all ranks why memory does not suffice; empty if it does. It does not if a
-// node, a memory control group (the limit of a Slurm job or a container) or a GPU has less memory left than the
-// ranks that share it need.
+// Collective over `control`. Returns on all ranks why memory does not suffice, or an empty string. Memory does
+// not suffice if a node, a memory control group (the limit of a Slurm job or a container) or a GPU has less
+// left than its ranks need.
 std::string lack_of_memory(std::size_t rank_bytes, device::MemorySpace place, const comm::Session& session,
                            comm::Communicator& control);
-// As lack_of_memory(), but throws ConfigError.
+// Like lack_of_memory(), but throws ConfigError.
 void refuse_more_than_memory(std::size_t rank_bytes, device::MemorySpace place, const comm::Session& session,
                              comm::Communicator& control);
 
-// Bytes that this process had there at once, at most: of a GPU since it was told to forget what was before,
-// when it has the result.
+// Returns the peak memory of this process: resident bytes on the host, allocated bytes on a GPU (since
+// forget_peak()).
 std::size_t peak_bytes(device::MemorySpace place);
-// The same without mapped files, such as the code of libraries, which no prediction counts.
+// The same without mapped files, such as the code of libraries, which predictions do not include.
 std::size_t peak_allocated_bytes(device::MemorySpace place);
-// Begins a new peak on a GPU. Returns peak_allocated_bytes().
+// Restarts the peak of a GPU. Returns peak_allocated_bytes().
 std::size_t forget_peak(device::MemorySpace place);
 
-// Collective over `control`. What the rank that needs most will hold.
+// Collective over `control`. Returns the memory of the rank that needs most in total.
 RankMemory fullest(comm::Communicator& control, const RankMemory& own);
 
-// Says why the ranks of a node cannot share that much memory; empty if they can.
+// Returns why the ranks of a node cannot share `bytes` bytes of memory, or an empty string.
 std::string lack_of_node_memory(const comm::NodeMemory& memory, std::size_t bytes,
                                 const comm::Session& session);
 

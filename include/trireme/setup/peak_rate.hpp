@@ -1,4 +1,4 @@
-// What the arithmetic of a run is compared with.
+// The peak FLOP rate that the arithmetic of a run is compared with.
 #pragma once
 
 #include <string>
@@ -10,17 +10,18 @@
 namespace trireme::setup {
 
 struct PeakRate {
-    double flops = 0;  // a second, of all ranks together
+    double flops = 0;  // per second, of all ranks together
+    // Description for people.
     std::string is = "measured FMA rate of all ranks";
     bool is_measured = true;
 };
 
-// Collective over `group`. A simulated device's rate is known, and a GPU's from its data sheet, if that is
-// known here; any other is measured, by all ranks at once, as they will run.
+// Collective over `group`. The rate of simulated devices is given, and that of GPUs comes from their data
+// sheets if known. Other rates are measured, on all ranks at the same time as in a run.
 PeakRate peak_of_all(comm::Communicator& group, const Job& job, int threads, const comm::Session& session);
 
-// Collective over `group`. The same measured again, after the last step: other processes may have had the
-// cores before. What was not measured on cores stays as it is.
+// Collective over `group`. Repeats a measurement on CPUs after the last step, because other processes may have
+// used the cores earlier. Returns other rates unchanged.
 double peak_again(const PeakRate& before, comm::Communicator& group, const Job& job, int threads,
                   const comm::Session& session);
 

@@ -1,4 +1,4 @@
-// What kernels are said to take where time is simulated and a machine like it was measured.
+// Measured kernel times for runs in simulated time.
 #pragma once
 
 #include <optional>
@@ -13,22 +13,22 @@ namespace trireme::setup {
 
 struct ProfiledKernels {
     plan::KernelTimes times;
-    double launch = 0;   // seconds from one to the next
-    std::string source;  // "gpt2.json: Intel Xeon, cpu, 1 thread"
+    double launch = 0;   // seconds between the starts of two kernels
+    std::string source;  // e.g. "gpt2.json: Intel Xeon, cpu, 1 thread"
 };
 
-// On the device of each rank; some may have none.
+// Measured kernel times by rank; some ranks may have none.
 class RankKernels {
 public:
-    RankKernels() = default;  // nobody has any
+    RankKernels() = default;  // no rank has kernel times
     RankKernels(std::vector<std::optional<ProfiledKernels>> kinds, std::vector<std::size_t> of_ranks);
 
-    // Which of the measured devices a rank's is, whether kernels were measured there or not.
+    // Returns the index of a rank's device among the profiles, even if that profile has no kernels.
     std::size_t kind_of(int rank) const;
-    const ProfiledKernels* of(int rank) const;  // null: it goes by its rates
+    const ProfiledKernels* of(int rank) const;  // null if the rank's device uses its described rates
 
-    // Of all ranks: that of one, or "a.json: Intel Xeon, cpu, 1 thread (ranks 0-3) and b.json: ... (ranks
-    // 4-7)"; empty: nobody has any.
+    // Returns the source for all ranks, e.g. "a.json: Intel Xeon, cpu, 1 thread (ranks 0-3) and b.json: ...
+    // (ranks 4-7)". Ranks are omitted if one source serves all; empty if no rank has kernel times.
     std::string source() const;
 
 private:
@@ -36,11 +36,11 @@ private:
     std::vector<std::size_t> of_ranks_;
 };
 
-// Those of --profile, in a simulated run; none where it is not given, or measured none. Throws ConfigError for
-// a file that cannot be read or is no profile, and likewise: see read_profiles().
+// Returns the kernel times of --profile in a simulated run; empty if --profile is not given. Throws ConfigError
+// for the reasons of read_profiles().
 RankKernels profiled_kernels(const config::RunConfig& config, int ranks);
 
-// What they take in place of what the device's rates say.
+// Returns a function that computes kernel times from the profile instead of the device's rates.
 device::KernelSeconds kernel_seconds_of(const ProfiledKernels& kernels);
 
 }  // namespace trireme::setup

@@ -1,4 +1,4 @@
-// Which ranks of a plan need the same memory, but for the shards of the gradients that they add up.
+// Groups the ranks of a plan that need the same memory, except for the gradient shards that they own.
 #pragma once
 
 #include <vector>
@@ -8,17 +8,17 @@
 
 namespace trireme::setup {
 
-// Ranks that hold equal parts of the same stages, and whose programs keep as much in flight. Teams with
-// migrated products are like no other.
+// Ranks that hold equal shares of the same stages and keep equally much in flight. A team with migrated matmuls
+// has classes of its own.
 struct RankClass {
     std::vector<int> ranks;  // ascending
     InFlight most;           // without `batch_bytes`
 };
 
-// All ranks that work, in the order of the first ranks of the classes.
+// Returns the classes of all ranks that are not idle, sorted by their first ranks.
 std::vector<RankClass> rank_classes(const plan::Plan& plan);
 
-// Per rank, the number of its team; -1 for an idle rank.
+// Returns the team index of each rank, or -1 for an idle rank.
 std::vector<int> teams_of_ranks(const std::vector<layout::Team>& teams, std::size_t ranks);
 
 }  // namespace trireme::setup

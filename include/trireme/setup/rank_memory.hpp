@@ -1,4 +1,4 @@
-// The struct counts the memory of a rank by purpose.
+// Memory of a rank by purpose, in bytes.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,15 @@ struct RankMemory {
     std::size_t parameters = 0;
     std::size_t gradients = 0;
     std::size_t optimizer = 0;
-    std::size_t activations = 0;  // of all micro-batches in flight
+    std::size_t activations = 0;  // of all in-flight micro-batches
     std::size_t workspace = 0;
-    std::size_t messages = 0;         // on their way between stages and between replicas
-    std::size_t copy = 0;             // of what a checkpoint is written from while the run goes on
-    std::size_t kernels = 0;          // of a GPU's kernels alone, and of batches that were sent to it
-    std::size_t copy_beside_gpu = 0;  // where all else is a GPU's: the copy, which is in the machine's memory
-    std::size_t activation = 0;       // the part of `activations` that one micro-batch takes in one stage
+    std::size_t messages = 0;         // buffers of messages between stages and between replicas
+    std::size_t copy = 0;             // the copy from which checkpoints are written during a run
+    std::size_t kernels = 0;          // GPU only: memory of its kernels, and batches sent to it
+    std::size_t copy_beside_gpu = 0;  // the checkpoint copy in host memory, if all else is on a GPU
+    std::size_t activation = 0;       // part of `activations`: one micro-batch in one stage
 
-    // The bytes on the GPU if there is one, else those of the process.
+    // Returns the bytes on the GPU if there is one, otherwise those of the process.
     std::size_t total() const {
         return parameters + gradients + optimizer + activations + workspace + messages + copy + kernels;
     }

@@ -1,4 +1,4 @@
-// Everything that is known before the first step: checked, counted and opened.
+// Set-up of a run: checks options, opens files and makes the first plan before the first step.
 #pragma once
 
 #include <cstddef>
@@ -27,56 +27,56 @@ class RankGpu;
 
 namespace trireme::setup {
 
-// A checkpoint keeps this summary of the steps of earlier starts for the next start.
+// Summary of the steps of earlier starts. Checkpoints keep it for the next start.
 struct EarlierSteps {
     std::size_t count = 0;
-    std::optional<double> first_loss = {};  // none: no step had one, or it is not known
-    std::vector<double> left_out = {};      // of each rank's products, summed over the steps; empty: nothing
+    std::optional<double> first_loss = {};  // empty if unknown, or if no step had a loss
+    std::vector<double> left_out = {};  // skipped fraction of matmuls per rank, summed over steps; may be empty
 };
 
-// How a run came to the plan that it is in.
+// The origin of a run's current plan.
 struct PlanOrigin {
-    std::string hash;            // of the plan of the options
-    layout::Layout layout = {};  // of that plan, which counts every rank as healthy
-    std::optional<plan::Decision> decision =
-        {};  // the last one; empty if the run is in the plan of its options
-    // The slowness of ranks and for how many steps it has lasted, if the run resumes in the plan of its
-    // checkpoint; otherwise empty.
+    std::string hash;            // hash of the plan of the options
+    layout::Layout layout = {};  // layout of that plan, which assumes that no rank is slow
+    // The latest decision; empty if the run uses the plan of its options.
+    std::optional<plan::Decision> decision = {};
+    // Slowness per rank and the steps that it has lasted, if the run resumes with the plan of its checkpoint;
+    // otherwise empty.
     std::vector<double> slowness = {};
     std::size_t steady_steps = 0;
-    std::string words = {};  // which plan a resumed run begins in, and why; empty if there is nothing to say
+    std::string words = {};  // which plan a resumed run begins with, and why; may be empty
 };
 
-// A run from its first step to its last: its options, model and data. Nothing of it changes after set-up.
+// Options, model and data of a run. Constant after set-up.
 struct Job {
     config::RunConfig config;
     model::ModelConfig model;
-    std::optional<checkpoint::StoredModel> stored;  // gives the first parameters; empty if they are random
-    std::optional<data::Corpus> corpus;             // empty for ghosts, whose samples are made up
-    std::optional<data::Tokenizer> tokenizer;       // of the corpus, unless it holds images
+    std::optional<checkpoint::StoredModel> stored;  // source of the first parameters; empty if they are random
+    std::optional<data::Corpus> corpus;             // empty for ghosts with synthetic samples
+    std::optional<data::Tokenizer> tokenizer;       // tokenizer of the corpus, unless it holds images
     data::SampleIndex samples;
     data::BatchRules train_rules, validation_rules;
     device::DType dtype = device::DType::f32;
-    device::MemorySpace place = device::MemorySpace::host;  // of tensors
+    device::MemorySpace place = device::MemorySpace::host;  // memory space of tensors
     layout::BucketRules buckets = {};
     std::size_t steps = 0;
     bool resumes = false;                        // `stored` is a checkpoint of this run
-    std::optional<std::size_t> kept_steps = {};  // whose records in the run directory stay; empty: it is new
-    std::size_t first_step = 0;                  // the number of steps done before this start
-    EarlierSteps earlier = {};                   // of all earlier starts of the run
+    std::optional<std::size_t> kept_steps = {};  // keep the records of this many steps; empty for a new run
+    std::size_t first_step = 0;                  // number of steps done before this start
+    EarlierSteps earlier = {};                   // summary of all earlier starts of the run
     std::string rate_change = {};                // how a resumed run changes its learning rates, if it does
-    std::optional<SimulatedDevices> devices =
-        {};                                   // whose time kernels take; empty: kernels take their own time
-    RankKernels kernels = {};                 // measured times on these devices, if there are any
-    std::shared_ptr<rank::RankGpu> gpu = {};  // of this rank, shared by copies; null: it uses none
-    SlowRun slow = {};                        // deliberate slowness, which no decision may read
+    // Simulated devices; if empty, kernels take their real time.
+    std::optional<SimulatedDevices> devices = {};
+    RankKernels kernels = {};                 // measured times on these devices, if any
+    std::shared_ptr<rank::RankGpu> gpu = {};  // GPU of this rank, shared by copies; may be null
+    SlowRun slow = {};                        // emulated slowness, which no decision may read
 };
 
-// The plan that a run is in, and what follows from it. A change of plan replaces all of it.
+// The current plan and what follows from it. A change of plan replaces all of it.
 struct PlanState {
     plan::Plan plan;
-    std::size_t microbatch_samples = 1;           // of the largest micro-batch
-    std::vector<stage::BatchShape> largest = {};  // micro-batches that a step and an evaluation may hold
+    std::size_t microbatch_samples = 1;           // samples of the largest micro-batch
+    std::vector<stage::BatchShape> largest = {};  // largest micro-batches of a step and of an evaluation
     stage::GradientPlan gradients = {};
 };
 
@@ -84,33 +84,34 @@ struct Setup {
     Job job;
     PlanState current;  // the first plan
     PlanOrigin origin = {};
-    bool goes_on_resizing = false;  // ranks go on with the channels that the checkpoint says they prune
+    bool goes_on_resizing = false;  // ranks resume with the pruned channels of the checkpoint
 };
 
 device::DType dtype_of(config::Precision precision);
-device::MemorySpace memory_space_of(config::DeviceKind device);  // of tensors
+device::MemorySpace memory_space_of(config::DeviceKind device);  // memory space of tensors
 
-// Tokens of the longest sample: --max-length, or the model's positions. Throws ConfigError for more than these,
-// and for more samples a step than anyone has.
+// Returns the tokens of the longest sample: --max-length, or the model's positions. Throws ConfigError if
+// --max-length exceeds them.
 std::size_t longest_sample(const config::RunConfig& config, const model::ModelConfig& model);
+// Throws ConfigError if --batch exceeds 2^24 samples.
 void check_batch_size(const config::RunConfig& config);
 
-// The number of samples in the largest micro-batch of a plan, for `batch` samples a step.
+// Returns the number of samples in the largest micro-batch of a plan for `batch` samples per step.
 std::size_t samples_of_microbatch(std::size_t batch, const plan::Plan& plan);
 
-// Micro-batches of so many samples, of training and of evaluation, with the most rows.
+// Returns the shapes of micro-batches of `samples` samples with the most rows, of training and of evaluation.
 std::vector<stage::BatchShape> largest_microbatches(const Job& job, std::size_t samples);
 
-// Throws ConfigError where a step of `batch` samples has fewer samples than micro-batches.
+// Throws ConfigError if a step of `batch` samples has fewer samples than micro-batches.
 void check_batch_is_enough(std::size_t batch, const plan::Plan& plan, const PlanRequest& request);
 
-// Sets up a training on `ranks` ranks, whose parameters come from `checkpoint` if there is one, and otherwise
-// from --init. Throws ConfigError for options that cannot be used. Communicates nothing.
+// Sets up training on `ranks` ranks. Parameters come from `checkpoint` if set, otherwise from --init. Throws
+// ConfigError if options cannot be used. Communicates nothing.
 Setup set_up(const config::RunConfig& config, int ranks,
              const std::optional<std::string>& checkpoint = std::nullopt);
-// Sets up an evaluation, which has no sample to train on.
+// Sets up an evaluation, for which no sample is needed for training.
 Setup set_up_evaluation(const config::EvaluateConfig& config, int ranks);
-// Says which rank --slow makes slow in that run, and when. Throws ConfigError.
+// Returns which ranks --slow slows in which steps of the run. Throws ConfigError.
 SlowRun slow_run_of(const Job& job, int ranks);
 
 // Collective over `control`. Throws ConfigError on every rank if the ranks have opened different corpora,

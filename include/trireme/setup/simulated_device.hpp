@@ -1,4 +1,4 @@
-// The devices that kernels are said to run on where time is simulated.
+// The devices on which kernels run in simulated time.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace trireme::setup {
 
-// One on each of some ranks that follow each other.
+// The device of several consecutive ranks.
 struct SimulatedDevice {
     std::string name;  // "A100-SXM4-80GB"
     device::DeviceRates rates = {};
@@ -21,25 +21,24 @@ struct SimulatedDevice {
 
 struct SimulatedDevices {
     std::string cluster;
-    std::vector<SimulatedDevice> kinds;  // rank by rank, from 0
+    std::vector<SimulatedDevice> kinds;  // in the order of ranks, from rank 0
 
     const SimulatedDevice& of(int rank) const;
-    double flops() const;         // a second, of all ranks
+    double flops() const;         // per second, of all ranks
     std::string names() const;    // "A100-SXM4-80GB and V100-SXM2-32GB of mixed"
     std::string counted() const;  // "4 x A100-SXM4-80GB and 8 x V100-SXM2-32GB of mixed"
 };
 
-// Those of --cluster; none: it is not given. Throws ConfigError for a file that cannot be read or describes no
-// cluster, for one with fewer devices than ranks, for numbers that one of their devices has no rate of, and
-// where time is the wall's.
+// Returns the devices of --cluster, or nothing if it is not set. Throws ConfigError if the file cannot be read
+// or is no cluster file, has fewer devices than ranks, lacks a rate for --dtype, or if time is not simulated.
 std::optional<SimulatedDevices> simulated_devices(const config::RunConfig& config, int ranks);
-// The devices of a --cluster that is given. The time need not be simulated.
+// Returns the devices of --cluster, which must be set. Time need not be simulated.
 SimulatedDevices described_devices(const config::RunConfig& config, int ranks);
 
-// Says why the device of `rank` does not have that many bytes; empty if it has, or if no device is described.
+// Returns why the device of `rank` does not have `bytes` bytes; empty if it has, or if no device is described.
 std::string lack_of_device_memory(const std::optional<SimulatedDevices>& devices, int rank, std::size_t bytes);
 
-// What a rank's kernels take; nothing, where there is no such device.
+// Returns the kernel times of a rank's device; empty if there are no simulated devices.
 device::KernelSeconds kernel_seconds_of(const std::optional<SimulatedDevices>& devices, int rank);
 
 }  // namespace trireme::setup

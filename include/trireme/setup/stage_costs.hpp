@@ -1,4 +1,4 @@
-// What stages cost, by the options: --cost, or else --profile, or else equally much.
+// Costs of stages from the options: --cost, otherwise --profile, otherwise equal costs.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,19 @@
 
 namespace trireme::setup {
 
-// Whether they go by the profile: what is said to cost wins over what was measured.
+// True if costs come from --profile, i.e. --cost is not set.
 bool are_measured(const config::CostConfig& costs);
 
-// What is said, or equal costs. Throws ConfigError for another number of costs than of stages.
+// Returns the costs of --cost, or equal costs. Throws ConfigError if the numbers of costs and stages differ.
 std::vector<schedule::StageCost> given_costs(const config::CostConfig& costs, std::size_t stages);
 
-// Of the plan's stages. Throws ConfigError likewise, and for a profile that does not fit: see profiles_for().
+// Returns the costs of the plan's stages. Also throws ConfigError if the profile does not fit: see
+// profiles_for().
 std::vector<schedule::StageCost> costs_of(const config::RunConfig& config, const model::ModelConfig& model,
                                           const plan::Plan& plan);
 
-// The plan of a wish for schedule auto, made for these costs. Halves of backwards may be dearer than whole
-// ones: by a profile it is the shorter of a plan that may have them and one that may not.
+// Makes a plan for schedule auto with these costs. Split backward passes may be slower than whole ones. With a
+// profile it therefore makes a plan with and one without them, and returns the faster one.
 plan::Plan searched_plan(const config::RunConfig& config, const model::ModelConfig& model, plan::PlanWish wish);
 
 }  // namespace trireme::setup

@@ -1,4 +1,4 @@
-// Flights of one size, made when they are first needed, or before, and used again.
+// A pool of Flights of one size. They are allocated on first use or by reserve(), and reused.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ public:
     void reserve(std::size_t count) {
         while (count_ < count) make_one();
     }
-    std::size_t bytes() const { return count_ * bytes_each_; }  // of all that have been made
+    std::size_t bytes() const { return count_ * bytes_each_; }  // of all Flights that have been allocated
 
 private:
     void make_one() {

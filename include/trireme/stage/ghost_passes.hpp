@@ -1,5 +1,5 @@
-// The passes of a ghost rank, of which only the time is asked for: the first of its kind is walked kernel by
-// kernel, and later ones are charged as a whole.
+// The passes of a ghost rank, which only take simulated time. The first pass of a kind is walked kernel by
+// kernel; later ones are charged as a whole.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace trireme::stage {
 
-// Time of a whole pass.
+// Simulated time of a whole pass, in seconds.
 struct PassTime {
     device::ProductWork products = {};
     double other_kernels = 0;
@@ -22,8 +22,8 @@ struct PassTime {
     PassTime operator/(double count) const;
 };
 
-// A kind of pass: what it does, its stage, the rank's place in its team, the period in which the team prunes
-// the same channels, and the lengths of its samples.
+// A kind of pass: operation, stage, the rank's position in its team, the resizing period of the team (in which
+// the skipped channels are the same), and the lengths of the samples.
 struct PassKey {
     schedule::Op op = schedule::Op::forward;
     int stage = 0;
@@ -42,31 +42,31 @@ struct GhostPass {
     const model::Pass& pass;
     Flight& flight;
     const PassEvents& events;
-    bool is_last = false;  // it completes gradients, and reports them layer by layer
+    bool is_last = false;  // last backward pass of its stage: reports complete gradients layer by layer
 };
 
 class GhostPasses {
 public:
-    // A pass takes what one of its kind took, in `shared` (which may be null) or earlier on this rank. All
-    // ranks of a team share the same times. `workspace` outlives it.
+    // A pass takes the time of an earlier pass of its kind, which is found in `shared` (may be null) or among
+    // this rank's own passes. All ranks of a team have the same `shared`. `workspace` outlives this.
     GhostPasses(Workspace& workspace, std::shared_ptr<PassTimes> shared)
         : workspace_(workspace), shared_(std::move(shared)) {}
 
-    // Collective over the team. Walks the passes of each of `stages`, whose numbers are `numbers`, into the
-    // shared times, which no rank reads before that: backward passes whole, or in halves.
+    // Collective over the team. Walks the passes of `stages`, which have the stage numbers `numbers`, and adds
+    // their times to the shared times, which no rank may read before. Backward passes run whole or in halves.
     void rehearse(const std::vector<Stage>& stages, const std::vector<int>& numbers, const model::Pass& pass,
                   bool in_halves);
-    // From here on, passes of another period are of another kind.
+    // Makes passes of different resizing periods different kinds from now on.
     void rebalance(const model::Rebalancing& rebalancing) { resizing_ = rebalancing.resizing; }
     // Called when devices become faster or slower.
     void forget() { own_.clear(); }
 
-    // The output of the pass; it has no values.
+    // Returns the output of the pass, which has no values.
     device::Tensor forward(const GhostPass& ghost, device::ConstTensor input);
-    // A whole backward pass, or one of its halves.
+    // Runs a whole backward pass or one of its halves.
     void backward(const GhostPass& ghost, device::ConstTensor grad_output, device::Tensor grad_input);
 
-    // Waits for tensor ranks in charged passes since the last call of reset_waits().
+    // Seconds of waiting for tensor ranks in charged passes since the last reset_waits().
     double wait_seconds() const { return wait_seconds_; }
     void reset_waits() { wait_seconds_ = 0; }
 
@@ -82,7 +82,7 @@ private:
     Workspace& workspace_;
     PassTimes own_;
     std::shared_ptr<PassTimes> shared_;
-    const model::Resizing* resizing_ = nullptr;  // null: there is one period
+    const model::Resizing* resizing_ = nullptr;  // null if there is only one period
     bool rehearses_ = false;
     double wait_seconds_ = 0;
 };

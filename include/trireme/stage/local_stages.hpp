@@ -1,5 +1,5 @@
-// All stages of one rank: what an engine drives. Holds their parameters, and of each micro-batch on its way
-// what its backward pass needs.
+// All stages of one rank, driven by a pipeline engine. Holds their parameters and the activation stash of each
+// in-flight micro-batch.
 #pragma once
 
 #include <functional>
@@ -21,50 +21,50 @@ namespace trireme::stage {
 
 class LocalStages final : public pipeline::StageWorker {
 public:
-    // `group` (or none, where the team is one rank) outlives it.
+    // `group` is the tensor team, or null if the team is one rank; it outlives this.
     LocalStages(const LocalWork& work, comm::Communicator* group, bool cuts_rows, device::MemorySpace place);
     ~LocalStages() override;
 
     const LocalParameters& parameters() const { return parameters_; }
     LocalParameters& parameters() { return parameters_; }
 
-    // Told which gradients are complete while a training program runs, one for each copy of the gradients; they
-    // outlive every execution. Or none.
+    // Sets the exchanges, one per copy of the gradients, that are notified of complete gradients in training
+    // programs; null for none. They outlive every execution.
     void sum_with(std::vector<GradientExchange>* exchanges) { exchanges_ = exchanges; }
-    // Sets a function that is called after each layer, forward and backward, so that messages go on.
+    // Sets a function that is called after each layer, forward and backward, to progress messages.
     void call_now_and_then(std::function<void()> call) { events_.after_layer = std::move(call); }
 
-    // From here on, training passes rebalance the projections of all stages.
+    // Makes all later training passes rebalance the projections of all stages.
     void rebalance(const model::Rebalancing& rebalancing);
-    // Changes the memory that passes need; called while nothing is in flight.
+    // Replaces the memory of passes; called while no micro-batch is in flight.
     void work_in(const StageMemory& memory);
-    // Makes flights and row buffers up to these numbers; called while nothing is in flight. Others are made
-    // when they are needed.
+    // Allocates flights and row buffers up to these numbers; called while no micro-batch is in flight. More are
+    // allocated on demand.
     void reserve(std::size_t flights, std::size_t row_buffers) {
         flights_.reserve(flights);
         rows_.reserve(row_buffers);
     }
 
-    // From here on, the passes of this ghost rank are charged as a whole: see GhostPasses.
+    // Charges all later passes of this ghost rank as a whole: see GhostPasses.
     void charge_whole_passes(std::shared_ptr<PassTimes> shared) {
         ghosts_ = std::make_unique<GhostPasses>(workspace_, std::move(shared));
     }
-    GhostPasses* ghosts() const { return ghosts_.get(); }  // null: every pass is computed
-    // Collective over the team. Rehearses the passes of such a rank with `batch`.
+    GhostPasses* ghosts() const { return ghosts_.get(); }  // null if every pass is computed
+    // Collective over the team. Calls GhostPasses::rehearse() with `batch`; ghosts() is not null.
     void rehearse(device::Stream& stream, const model::TokenBatch& batch, bool in_halves);
 
-    // Before programs are executed; `round` and what it refers to outlive the execution.
+    // Begins a round; called before its programs run. `round` and what it refers to outlive the execution.
     void begin(device::Stream& stream, const Round& round);
-    // The work of steps 0, 1, ... of the round, each before anything of it is executed. Micro-batches of later
-    // steps than these are empty.
+    // Adds the work of steps 0, 1, ... of the round, each before its first instruction runs. Micro-batches of
+    // steps that have not been added are empty.
     void add_step(StepWork work);
-    // Whether the program has reduced all stages for a step, and the sums are here.
+    // Returns true if all stages have been reduced for a step and the sums have arrived.
     bool has_summed(int step) const;
-    // What the last stage, if it is here, made of a step's micro-batches until now; to take it forgets the
-    // step.
+    // Return the results of the last stage so far, per micro-batch of a step; empty if it is on other ranks.
+    // take_outcomes() forgets the step.
     const std::map<int, model::LossState>& outcomes(int step) const;
     std::map<int, model::LossState> take_outcomes(int step);
-    // The copy of the gradients that a step's are in, or were.
+    // Returns the copy that holds the gradients of a step.
     std::size_t gradients_of(int step) const {
         return static_cast<std::size_t>(step) % parameters_.copies().gradients;
     }
@@ -78,12 +78,12 @@ public:
     bool stands(const schedule::Instruction& validate) override;
     void undo(const schedule::Instruction& forward) override;
 
-    // Bytes of the flights and row buffers that have been made.
+    // Bytes of the flights and row buffers that have been allocated.
     std::size_t peak_bytes() const { return flights_.bytes() + rows_.count() * rows_.bytes_each(); }
 
 private:
-    struct Passage;                   // a micro-batch in a stage
-    struct StepState;                 // a step that is being executed
+    struct Passage;                   // an in-flight micro-batch in a stage
+    struct StepState;                 // a step in progress
     using Key = std::pair<int, int>;  // stage, micro-batch
 
     void forward(const schedule::Instruction& instruction);
@@ -122,23 +122,23 @@ private:
     RowBuffers rows_;
     FlightPool flights_;
     std::unique_ptr<model::TensorGroup> group_;
-    std::unique_ptr<GhostPasses> ghosts_;  // null: every pass is computed
+    std::unique_ptr<GhostPasses> ghosts_;  // null if every pass is computed
     device::MemorySpace place_;
     std::vector<GradientExchange>* exchanges_ = nullptr;
     PassEvents events_;
 
-    // Of the round that is being executed.
+    // State of the current round.
     device::Stream* stream_ = nullptr;
     const Round* round_ = nullptr;
-    std::vector<std::size_t> all_uses_;  // per parameter: layers of this rank that use it
+    std::vector<std::size_t> all_uses_;  // per parameter: number of layers of this rank that use it
     std::map<Key, Passage> passages_;
-    std::map<int, StepState> steps_;  // those that have been added and not been forgotten
+    std::map<int, StepState> steps_;  // added and not yet forgotten
     int steps_added_ = 0;
-    int gradients_opened_ = 0;         // steps whose gradients have a copy, or had one
-    int updates_ = 0;                  // steps whose update has been made
-    std::map<int, int> reduces_made_;  // per stage
-    std::map<int, int> steps_made_;    // per stage: STEPs
-    int validated_ = 0;                // steps whose update is known to be right
+    int gradients_opened_ = 0;         // number of steps that have got a copy of the gradients
+    int updates_ = 0;                  // number of updates
+    std::map<int, int> reduces_made_;  // per stage: executed REDUCEs
+    std::map<int, int> steps_made_;    // per stage: executed STEPs
+    int validated_ = 0;                // number of updates that have been validated
 };
 
 }  // namespace trireme::stage

@@ -1,4 +1,4 @@
-// What a rank's stages are given to do: of a plan, of a round of steps, of a step.
+// The work of a rank's stages: for a plan, for a round of steps, and for a step.
 #pragma once
 
 #include <vector>
@@ -8,16 +8,16 @@
 
 namespace trireme::stage {
 
-// What a rank has been given.
+// A rank's part of a plan.
 struct LocalWork {
     model::ModelConfig model;
     std::vector<int> stages = {};       // ascending
-    std::vector<StageSpec> specs = {};  // of each of them
+    std::vector<StageSpec> specs = {};  // per stage
     int team = 0;
     device::DType dtype = device::DType::f32;
-    StageMemory memory = {};    // the largest of its stages
-    std::size_t most_rows = 0;  // of its own, of a micro-batch
-    Copies copies = {};         // of its parameters
+    StageMemory memory = {};    // maximum over its stages
+    std::size_t most_rows = 0;  // maximum number of the rank's own rows of a micro-batch
+    Copies copies = {};         // copies of its parameters
 };
 
 // Called between the instructions of a training program.
@@ -26,25 +26,25 @@ public:
     virtual ~StepEvents() = default;
     // Updates the parameters of all stages; called once per step, at its first STEP.
     virtual void update(int step) = 0;
-    // Returns whether an update that did not wait for the norm was right; called at the first VALIDATE of a
-    // step.
+    // Returns true if the speculative update was valid; otherwise it has been redone. Called at the first
+    // VALIDATE of a step.
     virtual bool validate(int step) = 0;
     // Called after each layer, forward and backward.
     virtual void after_layer() {}
 };
 
-// What programs are executed for, from a beginning with nothing in flight to an end like that.
+// A sequence of steps (a segment), or one evaluation. No micro-batch is in flight at its start or end.
 struct Round {
-    const schedule::PipelineShape& shape;  // of one step
-    const schedule::Program& program;      // what one step is, taken by itself
+    const schedule::PipelineShape& shape;  // shape of one step
+    const schedule::Program& program;      // program of one step by itself
     RandomKey dropout_key = {};
     double label_smoothing = 0;
-    StepEvents* events = nullptr;  // null: the parameters stay as they are
+    StepEvents* events = nullptr;  // null if the parameters are not updated
 };
 
 // The micro-batches of one step.
 struct StepWork {
-    std::vector<const model::TokenBatch*> batches;  // none where it is empty
+    std::vector<const model::TokenBatch*> batches;  // null if a micro-batch is empty
     double loss_scale = 1;
 };
 

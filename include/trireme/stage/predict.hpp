@@ -1,5 +1,5 @@
-// What a stage will hold, before it holds anything: a walk through its passes with addresses that are counted
-// and never followed.
+// Predicts the memory and the work of a stage. It walks through the passes with ghost tensors, whose sizes
+// count but whose addresses are never dereferenced.
 #pragma once
 
 #include <vector>
@@ -9,34 +9,36 @@
 
 namespace trireme::stage {
 
-// What a micro-batch looks like, for sizing.
+// Sizes of a micro-batch.
 struct BatchShape {
     std::vector<kernels::Segment> segments;
     std::size_t rows = 0;
 };
 
-// The largest batch of that shape: every row predicted. `inputs` is a ghost arena; `shape` outlives the batch.
+// Returns the largest batch of that shape, with a target in every row. `inputs` is a ghost arena; `shape`
+// outlives the batch.
 model::TokenBatch ghost_batch(const model::ModelConfig& config, const BatchShape& shape, device::Arena& inputs);
 
-// Whether each layer's backward_input and backward_weight follow each other, or all input halves come first.
-// The gradients are the same; what must be kept meanwhile is not.
+// Order of the backward halves. The gradients are equal, but the kept tensors differ.
+//   together   backward_input and backward_weight of a layer follow each other
+//   apart      all input halves come before all weight halves
 enum class BackwardHalves : std::uint8_t { together, apart };
 
 struct PassKind {
     device::DType dtype = device::DType::f32;
     bool cuts_rows = false;  // sequence parallelism
     BackwardHalves halves = BackwardHalves::together;
-    double resizing_limit = 0;  // projections leave out up to so much of their channels, as Resizing has it
+    double resizing_limit = 0;  // maximum skipped fraction of the channels of a projection, see Resizing
     std::vector<layout::Migration> migrations = {};  // within the team
     layout::Spread spread = layout::Spread::tree;
 };
 
-// Of a training pass and of an evaluating one, the larger of each. Every row counts as predicted. Compact
-// copies are the larger the less is left out: with a limit, the least that can be left out is.
+// Returns the maxima over a training pass and an evaluation pass, with a target in every row. Compact copies
+// grow as fewer channels are skipped, so with a resizing limit the walk skips as few channels as possible.
 StageMemory predict(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
                     const PassKind& kind);
 
-// What a training pass asks of a device, by kernel and shape; it takes no time.
+// Returns the work of a training pass by kernel and shape, without seconds.
 device::Ledger work_of_pass(const model::ModelConfig& config, const StageSpec& spec, const BatchShape& shape,
                             const PassKind& kind);
 

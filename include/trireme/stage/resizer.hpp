@@ -1,5 +1,5 @@
-// Decides, period by period, which channels a slow tensor rank leaves out of its products: ZERO-resizing
-// (FlexTP). Every rank decides for its own part of each weight, and what is left out nobody else has to know.
+// Decides, period by period, which channels a slow tensor rank skips: ZERO-resizing (FlexTP). Every rank
+// decides for its own part of each weight; other ranks need not know its choice.
 #pragma once
 
 #include <vector>
@@ -14,40 +14,40 @@ namespace trireme::stage {
 struct ResizerConfig {
     model::ChannelPolicy policy = model::ChannelPolicy::priority;
     model::Filling filling = model::Filling::zero;
-    double limit = 0.5;                        // of the ratio, before tiles are counted
-    bool by_variation = false;                 // projections that vary more leave out less: see kept_counts()
-    RandomKey key = {};                        // of ChannelPolicy::random: the run's seed, and the rank
-    device::DType dtype = device::DType::f32;  // of the weights
-    std::size_t most_rows = 0;                 // of a micro-batch, of all tensor ranks
+    double limit = 0.5;                        // maximum ratio, before rounding to tiles
+    bool by_variation = false;                 // projections that vary more skip less: see kept_counts()
+    RandomKey key = {};                        // for ChannelPolicy::random: from the run's seed and the rank
+    device::DType dtype = device::DType::f32;  // type of the weights
+    std::size_t most_rows = 0;                 // maximum rows of a micro-batch over all tensor ranks
     device::MemorySpace place = device::MemorySpace::host;
 };
 
 class Resizer {
 public:
-    // The first period, in which all is kept, begins with the weights as they are. `parameters` outlives it.
+    // Begins the first period, in which all channels are kept. `parameters` outlives this.
     Resizer(device::Stream& stream, const ResizerConfig& config,
             std::vector<model::ProjectionShape> projections, const LocalParameters& parameters);
 
     const std::vector<model::ProjectionShape>& projections() const { return projections_; }
-    // For the passes of this rank.
+    // Returns the object that the passes of this rank read.
     model::Resizing& products() { return products_; }
     const std::vector<std::int32_t>& kept(std::size_t projection) const { return channels_[projection].kept; }
     model::Resizing::Lists kept() const;
 
-    // Ends a period and begins the next, between two steps, while nothing is in flight: notes how far weights
-    // have moved in the one, and leaves out `ratio` of the multiplications in the other, but for those with the
-    // channels of each projection that are `lent` to others.
+    // Ends a period and begins the next; called between two steps while no micro-batch is in flight. Records
+    // the weight changes of the old period. In the new one the fraction `ratio` of the flops is skipped, minus
+    // the `lent` channels per projection, which helper ranks compute.
     void begin_period(device::Stream& stream, double ratio, const std::vector<std::size_t>& lent = {});
 
-    // Of this period, for an optimizer that is to let them alone.
+    // Returns the channels that are skipped in this period, for Optimizer::update().
     optim::LeftOuts left_out() const;
 
     std::size_t bytes() const;
 
-    // Between two steps: what another one of the same shapes needs to go on as this one would. Its tensors are
-    // this one's memory.
+    // Returns the state from which another Resizer of the same shapes resumes; called between two steps. Its
+    // tensors are views of this object's memory.
     model::ResizingState state() const;
-    // What state() has given, and filled in the memory of; begins no period.
+    // Restores what state() returned; the caller has filled the memory. Records no weight changes.
     void restore(const model::ResizingState& state);
 
 private:
@@ -66,9 +66,9 @@ private:
     ResizerConfig config_;
     std::vector<model::ProjectionShape> projections_;
     const LocalParameters& parameters_;
-    model::ParameterTensors
-        last_weights_;       // of all projections, one after the other; none: nobody asks how they change
-    device::Buffer change_;  // f64, of the channels of the widest projection
+    // Weights at the start of the period, projection after projection; empty if the policy ignores variation.
+    model::ParameterTensors last_weights_;
+    device::Buffer change_;  // f64, one value per channel of the widest projection
     model::Resizing products_;
     std::vector<Channels> channels_;
     std::size_t period_ = 0;

@@ -1,5 +1,5 @@
-// Memory for what stages hand to each other: buffers of one size, made when they are first needed, or before,
-// and used again.
+// A pool of buffers of one size for activations and gradients between stages. They are allocated on first use
+// or by reserve(), and reused.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace trireme::stage {
 
 class RowBuffers {
 public:
-    // Each of at most `rows` x `width`.
+    // Each buffer holds (rows, width).
     RowBuffers(std::size_t rows, std::size_t width, device::DType dtype, device::MemorySpace place);
 
     device::Tensor take(std::size_t rows);  // (rows, width), contiguous

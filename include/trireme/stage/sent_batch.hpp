@@ -1,4 +1,4 @@
-// A micro-batch on the GPU.
+// Copies a micro-batch to the GPU.
 #pragma once
 
 #include <memory>
@@ -9,14 +9,14 @@
 namespace trireme::stage {
 
 struct SentBatch {
-    model::TokenBatch batch;  // its segments stay where they are
+    model::TokenBatch batch;  // tensors in `memory`; the segments stay in host memory
     std::shared_ptr<std::byte> memory;
 };
 
-// What that takes there.
+// Returns the bytes that the batch takes on the GPU.
 std::size_t bytes_to_send(const model::TokenBatch& batch);
 
-// For kernels that the sender's queue is given from here on. `batch` is in the machine's memory.
+// Copies `batch` from host memory. Kernels that are queued on the sender's queue afterwards may use the result.
 SentBatch send(const model::TokenBatch& batch, device::ByteSender& sender);
 
 }  // namespace trireme::stage

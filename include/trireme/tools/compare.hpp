@@ -1,4 +1,4 @@
-// Several schedules of one run, put side by side before any of them is started.
+// Comparison of several schedules for one run, without starting it.
 #pragma once
 
 #include <optional>
@@ -9,21 +9,23 @@
 
 namespace trireme::tools {
 
+// The forecast of one schedule, or the reason why there is none.
 struct Compared {
     std::string name;                  // "interleaved:2"
-    std::optional<Forecast> forecast;  // none: it is not made for the layout
-    std::string refusal;               // why
-    std::string unit;  // of costs and of the step's time: "s", "GFLOP", or "cost units" of --cost
+    std::optional<Forecast> forecast;  // empty if the schedule cannot be planned
+    std::string refusal;               // the reason, if there is no forecast
+    std::string unit;  // of costs and of the time of a step: "s", "GFLOP", or "cost units" of --cost
 };
 
-// Each of config.compare: the name of a schedule or a file, with the stages of a rank behind a colon where it
-// takes several (otherwise --chunks, or 2); "all" are all names. Without --cost and --profile stages cost what
-// their arithmetic does. --cost are those of a schedule with one stage on each rank; where there are more, each
-// has its part. Starts nothing. Throws ConfigError for whatever keeps all schedules from being planned, and for
-// a schedule that there is not.
+// Forecasts each schedule of config.compare. An entry is the name of a schedule or a file; "interleaved:2"
+// sets the stages per rank, which default to --chunks or 2. "all" stands for all schedules. Without --cost
+// and --profile, a stage costs its arithmetic. --cost has the costs of one stage per rank; with more stages
+// per rank each gets an equal fraction. Starts nothing. Throws ConfigError if no schedule can be planned, or
+// for an unknown schedule.
 std::vector<Compared> compare(const PlanConfig& config);
 
-// A table, with what was refused and why; a JSON array; and lines of commas with a header.
+// Format the comparison: as a table with the refused schedules and the reasons, as a JSON array,
+// and as CSV with a header.
 std::string to_string(const std::vector<Compared>& schedules);
 std::string json_of(const std::vector<Compared>& schedules);
 std::string csv_of(const std::vector<Compared>& schedules);

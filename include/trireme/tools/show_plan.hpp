@@ -1,4 +1,4 @@
-// `trireme plan`: what a run would be, before anything of it is started.
+// `trireme plan`: forecasts a run without starting it.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ namespace trireme::tools {
 enum class PlanFormat : std::uint8_t { text, json, csv, svg };
 
 struct PlanConfig {
-    config::RunConfig run;  // without a corpus, samples are taken to be as long as may be
+    config::RunConfig run;  // without a corpus, samples are assumed to have the maximum length
     PlanFormat format = PlanFormat::text;
-    std::string output;                     // a file; empty: standard output
-    int ranks = 0;                          // 0: those that the layout needs
-    std::vector<std::string> compare = {};  // schedules to be put side by side: see compare.hpp
+    std::string output;                     // a file; standard output if empty
+    int ranks = 0;                          // 0: as many as the layout needs
+    std::vector<std::string> compare = {};  // schedules to compare: see compare.hpp
 };
 
 // The result of comparing the memory of ranks with the devices of --cluster.
@@ -31,42 +31,42 @@ struct Fit {
     std::string words;
 };
 
-// A plan and what can be said of it beforehand.
+// A plan and its predicted costs, time and memory.
 struct Forecast {
     model::ModelConfig model;
     plan::Plan plan;
     std::vector<schedule::StageCost> costs;      // per stage
-    std::optional<plan::RankProfiles> profiles;  // that they come from, in seconds; none: in units of cost
+    std::optional<plan::RankProfiles> profiles;  // of the costs, in seconds; if unset, cost units
     std::vector<schedule::StageCost> counted;    // per stage: the arithmetic of a micro-batch, in GFLOP
-    schedule::StepTime step;                     // of training, in units of cost
-    schedule::Prediction timeline;        // of one step, or of several where work is in flight over their ends
-    std::vector<std::size_t> parameters;  // per stage
-    std::size_t all_parameters = 0;       // a tied table counts once
-    std::vector<setup::RankMemory> memory;  // per rank; an idle one holds nothing
-    std::size_t rows = 0;                   // of the largest micro-batch
-    std::string assumed;                    // "samples of 1024 tokens, ..."; empty: a corpus was read
-    std::optional<Fit> fit;                 // none: no cluster is given
-    std::string warning;                    // of a schedule that idles; empty: nothing
-    std::string decisions;  // a file of later plans, which are not foreseen; empty: there are none
+    schedule::StepTime step;                     // of training, in cost units or seconds
+    schedule::Prediction timeline;               // one step, or several if steps overlap
+    std::vector<std::size_t> parameters;         // per stage
+    std::size_t all_parameters = 0;              // a tied table counts once
+    std::vector<setup::RankMemory> memory;       // per rank; 0 bytes on an idle rank
+    std::size_t rows = 0;                        // of the largest micro-batch
+    std::string assumed;                         // "samples of 1024 tokens, ..."; empty if a corpus was read
+    std::optional<Fit> fit;                      // empty if no cluster is given
+    std::string warning;                         // about ranks that idle; empty if there is none
+    std::string decisions;  // file of later plans, which are not forecast; empty if there is none
 };
 
-// Starts nothing. Throws ConfigError for whatever `train` would refuse of these options, for costs of another
-// number than the stages, and where the ranks are not those of the layout.
+// Computes the forecast. Starts nothing. Throws ConfigError if `train` would refuse these options, if the
+// number of costs is not that of the stages, or if --ranks does not suit the layout.
 Forecast foresee(const PlanConfig& config);
 
-// For people: layout, parameters, the programs as a grid, and the prediction beside its closed form.
+// Formats layout, parameters, the programs as a grid, and the prediction with the closed form beside it.
 std::string to_string(const Forecast& forecast);
 
-// {"layout", "programs", "parameters", "prediction", ...}: see README.
+// Returns {"layout", "programs", "parameters", "prediction", ...}: see README.
 std::string json_of(const Forecast& forecast);
 
-// The programs, one line for each team: what --schedule reads back.
+// Returns the programs, one line per team, as --schedule reads them.
 std::string csv_of(const Forecast& forecast);
 
-// The part of the step in which ranks idle, averaged over the ranks.
+// Returns the fraction of a step in which ranks idle, averaged over the ranks.
 double bubble_of(const Forecast& forecast);
 
-// "gpt2, 1f1b, 8 micro-batches a step"
+// Returns "gpt2, 1f1b, 8 micro-batches a step".
 std::string title_of(const Forecast& forecast);
 
 }  // namespace trireme::tools

@@ -1,4 +1,4 @@
-// `trireme simulate`: the real program on a cluster that is described in a file, under SimGrid.
+// `trireme simulate`: runs the real program under SimGrid, on a cluster that a file describes.
 #pragma once
 
 #include <string>
@@ -7,16 +7,16 @@ namespace trireme::tools {
 
 struct SimulateConfig {
     std::string cluster;  // a file: see plan/cluster.hpp
-    int ranks = 0;        // 0: not said
+    int ranks = 0;        // 0 if unset
     bool is_network_free = false;
     bool does_math = true;
-    std::string train_options;  // all of them, as an INI file
-    std::string search_path;    // of commands: see command_path()
+    std::string train_options;  // all options of `train`, as an INI file
+    std::string search_path;    // for finding commands: see command_path()
 };
 
-// Becomes SimGrid's launcher with trireme-sim, which must lie beside this program, on a platform made from the
-// cluster's file. Throws ConfigError for a file that cannot be read or describes no cluster, and for more ranks
-// than it has devices; ResourceError where a program is missing.
+// Replaces this process by SimGrid's launcher, which runs trireme-sim on a platform made from the cluster file.
+// trireme-sim must lie beside this program. Throws ConfigError if the file cannot be read, describes no
+// cluster, or has fewer devices than there are ranks. Throws ResourceError if a program is missing.
 [[noreturn]] void simulate(const SimulateConfig& config);
 
 }  // namespace trireme::tools

@@ -1,4 +1,4 @@
-// `trireme inspect` and `trireme convert`: what a file is, and stored models in another form.
+// `trireme inspect` and `trireme convert`: describe files, and convert stored models to another format.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,24 @@
 
 namespace trireme::tools {
 
-// Describes a corpus: where it came from, its tokenizer, the lengths and classes of its rows, and one of them.
-// Describes a stored model: a checkpoint, a folder of Hugging Face's, or a .safetensors file. With `verify`,
-// reads all of it and compares every SHA-256. Throws ConfigError for a file that is neither, or a damaged one.
+// Describes a corpus: its origin, its tokenizer, the lengths and classes of its rows, and one sample row.
+// Describes a stored model: a checkpoint, a Hugging Face folder, or a .safetensors file. With `verify`, reads
+// the whole file and checks every recorded SHA-256. Throws ConfigError if the file is neither or is damaged.
 void inspect(const std::filesystem::path& path, bool verify, std::ostream& out);
 
-// `trireme convert`: between Hugging Face's safetensors and checkpoints.
+// Options of `trireme convert`, which converts between Hugging Face's safetensors and checkpoints.
 struct ConvertConfig {
     std::string input;
-    std::string output;  // a folder
-    std::optional<archive::StoredType>
-        dtype;  // of the export's weights; none: the types that they once came in
-    std::uint64_t shard_bytes = 5'000'000'000;  // most in a file of the export, but for a larger tensor alone
+    std::string output;                         // a folder
+    std::optional<archive::StoredType> dtype;   // of an export; if unset, the original types
+    std::uint64_t shard_bytes = 5'000'000'000;  // maximum per exported file, unless one tensor is larger
     bool quiet = false;                         // no summary
 };
 
-// Hugging Face's files become the checkpoint OUTPUT/step-0, a checkpoint the files of OUTPUT, which appear when
-// they are whole. Bits are kept: there and back gives the same tensors, and of a single file the same file. A
-// summary goes to `out`. Throws ConfigError where the input is no model or the output holds anything,
-// ResourceError where the machine refuses.
+// Converts Hugging Face files to the checkpoint OUTPUT/step-0, or a checkpoint to Hugging Face files in OUTPUT.
+// The files appear once they are complete. Values keep their bits: converting to and fro gives the same
+// tensors, and for a single file the same file. A summary goes to `out`. Throws ConfigError if the input is not
+// a model or the output is not empty, ResourceError if the machine fails.
 void convert(const ConvertConfig& config, std::ostream& out);
 
 }  // namespace trireme::tools

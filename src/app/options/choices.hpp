@@ -1,4 +1,4 @@
-// Options that take one word of a list, or several.
+// Options whose value is one word of a list, or several.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace trireme::app {
 
-// A word that an option takes, the value that it stands for, and its meaning for help.
+// A word that an option accepts, its value, and its meaning for help.
 template <class Value>
 struct Choice {
     std::string word;
@@ -20,7 +20,7 @@ struct Choice {
     std::string meaning = {};
 };
 
-// Adds the words to what help prints, and returns them.
+// Adds the words to the help of the option, and returns them.
 template <class Value>
 std::vector<std::string> describe_choices(OptionWords& words, const std::vector<Choice<Value>>& values) {
     std::vector<std::string> known;
@@ -32,7 +32,7 @@ std::vector<std::string> describe_choices(OptionWords& words, const std::vector<
     return known;
 }
 
-// If several words have equal values, the first one is printed.
+// An option that takes one word. If several words have equal values, the first one is printed.
 template <class Field>
 Option choice(OptionWords words, Field& field, std::vector<Choice<typename Content<Field>::Type>> values) {
     const std::vector<std::string> known = describe_choices(words, values);
@@ -55,14 +55,14 @@ std::vector<Choice<Value>> list_choices(const NamedValue<Value> (&table)[count])
     return values;
 }
 
-// A choice among the values of a table.
+// An option that takes one value of a table.
 template <class Field, std::size_t count>
 Option named_choice(OptionWords words, Field& field,
                     const NamedValue<typename Content<Field>::Type> (&table)[count]) {
     return choice(std::move(words), field, list_choices(table));
 }
 
-// One word or several, separated by commas.
+// An option that takes one or several words, separated by commas.
 template <class Value>
 Option choices(OptionWords words, std::vector<Value>& field, std::vector<Choice<Value>> values) {
     const std::vector<std::string> known = describe_choices(words, values);
@@ -88,7 +88,7 @@ Option on_off(OptionWords words, Field& field) {
     return choice(std::move(words), field, {{"on", true}, {"off", false}});
 }
 
-// One value of a table or several, separated by commas.
+// An option that takes one or several values of a table, separated by commas.
 template <class Value, std::size_t count>
 Option named_choices(OptionWords words, std::vector<Value>& field, const NamedValue<Value> (&table)[count]) {
     return choices(std::move(words), field, list_choices(table));

@@ -17,10 +17,10 @@ constexpr std::array<Cost, 6> cost_names{{{"F", &schedule::StageCost::forward},
                                           {"reduce", &schedule::StageCost::reduce},
                                           {"step", &schedule::StageCost::step}}};
 
-// Sums over any number of stages and micro-batches stay finite and keep their digits.
+// The limit keeps sums over all stages and micro-batches finite and precise.
 constexpr Range costs_range{.low = 0, .high = 1e12};
 
-// "F=1" into `cost`.
+// Reads a text such as "F=1" into `cost`.
 void read_cost(const Setting& whole, const std::string& part, schedule::StageCost& cost) {
     const std::size_t sign = part.find('=');
     for (const auto& [name, field] : cost_names) {

@@ -1,4 +1,4 @@
-// An option: its words, and the field of a configuration that it sets.
+// An option: its description, and the field of a configuration that it sets.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,14 @@
 
 namespace trireme::app {
 
-// A value as somebody gave it, and where.
+// A value as the user wrote it, and where.
 struct Setting {
     std::string name;  // "batch"
     std::string value;
-    std::string place;  // "base.ini, line 3"; empty: the command line
+    std::string place;  // "base.ini, line 3"; empty for the command line
 };
 
-// How a message names the option: "--batch", or "base.ini, line 3: batch".
+// Returns the option's name for messages: "--batch", or "base.ini, line 3: batch".
 std::string label(const Setting& setting);
 
 // Throws ConfigError: "--batch expects <expectation>, not '<value>'<hint>".
@@ -26,10 +26,10 @@ std::string label(const Setting& setting);
 // A value with its meaning: {"pack", "concatenate the samples of a micro-batch"}.
 using ValueWords = std::pair<std::string, std::string>;
 
-// The words of an option in help: "--batch N   samples per step over all replicas (default 8)".
+// The description of an option in help: "--batch N   samples per step over all replicas (default 8)".
 struct OptionWords {
     std::string name;
-    std::string form;                     // the value's: "N", "FILE", "adamw|sgd"; empty: derived from the type
+    std::string form;                     // of the value: "N", "FILE", "adamw|sgd"; if empty, set from the type
     std::string meaning;                  // a noun or verb phrase with its unit
     std::vector<ValueWords> values = {};  // in the order of `form`; values without a meaning are omitted
 };
@@ -38,17 +38,18 @@ struct OptionWords {
 struct Option {
     OptionWords words;
     std::function<void(const Setting&)> set;  // throws ConfigError
-    std::function<std::string()> get;         // in the form that `set` reads; empty: not set
-    bool is_switch = false;                   // without a value it is on
-    // Of one that may be given several times in one place: what the second and later times do, beside `set`.
+    std::function<std::string()> get;         // in the form that `set` reads; returns "" if unset
+    bool is_switch = false;                   // a switch without a value is on
+    // For repeatable options: applies the second and later
+    // settings of one source, after `set`. Otherwise unset.
     std::function<void(const Setting&)> add = {};
-    // True if the option has an effect beside the others that are set. Unset if it always has one.
+    // True if the option has an effect given the other options. Unset if it always has one.
     std::function<bool()> has_effect = {};
     OptionNeed need = {};           // describes `has_effect`
-    std::string default_text = {};  // of an option with `has_effect`: what `get` returned before any `set`
+    std::string default_text = {};  // result of `get` before any `set`; only with `has_effect`
 };
 
-// `option` with a condition; its configuration must still hold the default values.
+// Adds a condition to `option`, whose configuration must still hold the default values.
 Option needing(Option option, std::function<bool()> has_effect, OptionNeed need);
 
 struct OptionGroup {
@@ -57,10 +58,10 @@ struct OptionGroup {
 };
 
 std::vector<std::string> names(const std::vector<OptionGroup>& groups);               // of all options
-const Option* find(const std::vector<OptionGroup>& groups, const std::string& name);  // null: unknown
+const Option* find(const std::vector<OptionGroup>& groups, const std::string& name);  // null if unknown
 
-// Throws ConfigError for an option that differs from its default and has no effect. The comparison by value
-// accepts a config.ini, which lists every option.
+// Throws ConfigError for an option that differs from its default and has no effect. Values are compared because
+// a config.ini lists every option, also those without effect.
 void check_needs(const std::vector<OptionGroup>& groups);
 
 }  // namespace trireme::app

@@ -29,7 +29,7 @@ Option move_option(config::PolicyConfig& policy) {
                    {"a policy that moves state", "--straggler uneven or --decisions FILE"});
 }
 
-// Options that say how --straggler decides.
+// Options of the decisions of --straggler.
 std::vector<Option> deciding_options(config::PolicyConfig& policy) {
     const auto is_uneven = [&policy] { return policy.straggler == config::StragglerPolicy::uneven; };
     return {needing(whole_number(

@@ -21,7 +21,7 @@ config::RankSpan read_span(const Setting& whole, const std::string& text) {
     return span;
 }
 
-// What stands before a sign of equality are ranks if it could be; otherwise it is a part of the file's name.
+// True if `text`, which precedes a '=', has the form of ranks. Otherwise it is part of the file name.
 bool are_ranks(const std::string& text) {
     return !text.empty() && text.find_first_not_of("0123456789-") == std::string::npos;
 }

@@ -14,7 +14,7 @@ bool is_one_of(const std::array<std::string_view, N>& names, const std::string& 
     return std::ranges::find(names, name) != names.end();
 }
 
-// True for options that a user gives anew at each start: of the place where the run is, and of emulation.
+// True for options that a user sets anew at each start: those of the run's location and of emulation.
 bool is_of_one_start(const std::string& name) {
     return is_one_of<10>({"run-dir", "resume", "threads", "device", "time-limit", "dry-run", "slow", "cluster",
                           "network", "charge"},

@@ -18,7 +18,7 @@ Option batch_option(config::RunOptions& run) {
     return option;
 }
 
-// Another run than one that saves once, at its end.
+// True unless the run saves only one checkpoint, at its end.
 bool saves_several_times(const config::RunConfig& config) {
     return config.run.checkpoint_every > 0 || config.run.resume != "off" ||
            (config.policy.move == config::MoveWay::restart && may_change_layout(config.policy));

@@ -18,7 +18,7 @@ constexpr Range factors{.low = 1, .high = 1000};
     refuse(setting, "ranks such as rank=3,factor=4,steps=100:200, with ; between several", hint);
 }
 
-// By name; each is called "slow rank" and the like in messages.
+// Fields by name. In messages each is called "slow NAME", such as "slow rank".
 using Fields = std::map<std::string, Setting>;
 
 Fields fields_of(const Setting& whole, const std::string& text) {

@@ -1,4 +1,4 @@
-// The options of the tools that a user runs beside training.
+// The options of the tools `prepare`, `convert`, `inspect`, `report` and `doctor`.
 #pragma once
 
 #include <string>
@@ -30,7 +30,7 @@ std::vector<OptionGroup> doctor_options(tools::DoctorConfig& config);
 
 void check_doctor_options(const tools::DoctorConfig& config);  // throws ConfigError
 
-// What stands on the command line without an option. Throws ConfigError where there is too little or too much.
+// Store the positional words of the command line. Throw ConfigError if there are too few or too many.
 void take_prepare_inputs(tools::PrepareConfig& config, const std::vector<std::string>& inputs);
 void take_convert_places(tools::ConvertConfig& config, const std::vector<std::string>& places);
 void take_inspect_file(InspectConfig& config, const std::vector<std::string>& files);

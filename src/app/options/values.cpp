@@ -16,7 +16,7 @@
 namespace trireme::app {
 namespace {
 
-// The whole text as a number; none where a part of it is something else, or beyond the type.
+// Parses the whole text as a number. Empty if it has other characters or is out of range of the type.
 template <class Value>
 std::optional<Value> parsed(const std::string& text) {
     Value value{};
@@ -46,7 +46,7 @@ std::string joined(const std::vector<std::string>& words, const std::string& bet
     return all;
 }
 
-// Decimal prefixes, as disks and Hugging Face count, and binary ones, as GPUs and Slurm count.
+// Reads decimal units, which disks and Hugging Face use, and binary units, which GPUs and Slurm use.
 std::uint64_t read_bytes(const Setting& setting, std::uint64_t least) {
     constexpr std::array<std::pair<std::string_view, std::uint64_t>, 7> units{{{"GiB", std::uint64_t{1} << 30},
                                                                                {"MiB", std::uint64_t{1} << 20},

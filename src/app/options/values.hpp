@@ -1,4 +1,4 @@
-// The types of option values: how each is read, checked, printed and described.
+// The types of option values: reading, checking, printing and describing them.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace trireme::app {
 
-// A field is of type T or std::optional<T>; an empty one is printed as nothing.
+// Reads a field of type T or std::optional<T>. An empty field is printed as "".
 template <class Field>
 struct Content {
     using Type = Field;
@@ -24,7 +24,7 @@ struct Content<std::optional<Held>> {
     static std::optional<Type> of(const std::optional<Held>& field) { return field; }
 };
 
-// Values from `low` to `high`; an end may be open.
+// The values from `low` to `high`. Each end may be excluded.
 struct Range {
     double low = 0;
     double high = std::numeric_limits<double>::infinity();
@@ -41,9 +41,9 @@ constexpr Range from_until(double low, double high) { return {.low = low, .high 
 std::uint64_t read_whole_number(const Setting& setting, std::uint64_t least, std::uint64_t most);
 double read_number(const Setting& setting, const Range& range);
 std::string print_number(double value);  // the shortest text that reads back as the same value
-std::size_t read_choice(const Setting& setting, const std::vector<std::string>& words);  // its index
+std::size_t read_choice(const Setting& setting, const std::vector<std::string>& words);  // index of the word
 std::vector<std::size_t> read_choices(const Setting& setting, const std::vector<std::string>& words);
-std::vector<std::string> parts_of(const std::string& text, char mark);  // what it parts; at least one
+std::vector<std::string> parts_of(const std::string& text, char mark);  // splits at `mark`; at least one part
 std::string joined_choice(const std::vector<std::string>& words);       // "adamw|sgd"
 
 template <class Field>
@@ -72,11 +72,11 @@ Option number(OptionWords words, Field& field, Range range) {
     return {.words = std::move(words), .set = set, .get = get};
 }
 
-// 80GiB, 5GB, 500MB, 20kB, or a plain number
+// Reads 80GiB, 5GB, 500MB, 20kB, or a plain number of bytes.
 Option size_in_bytes(OptionWords words, std::uint64_t& field, std::uint64_t least = 1);
-// 3h50m, in seconds
+// Reads a duration such as 3h50m into seconds.
 Option duration(OptionWords words, double& seconds);
-Option flag(OptionWords words, bool& field);  // on where it is named; --quiet=off takes it back
+Option flag(OptionWords words, bool& field);  // a switch: --quiet, --quiet=on or --quiet=off
 Option text(OptionWords words, std::string& field);
 
 }  // namespace trireme::app

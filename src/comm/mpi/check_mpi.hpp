@@ -1,4 +1,4 @@
-// Every MPI call goes through here.
+// Turns error codes of MPI into exceptions.
 #pragma once
 
 #include <mpi.h>
@@ -9,7 +9,7 @@
 
 namespace trireme::comm {
 
-// Throws ResourceError with MPI's own words if `code` is not success.
+// Throws ResourceError with MPI's own message unless `code` is MPI_SUCCESS.
 inline void check_mpi(int code, const char* call, Where where = Where::here()) {
     if (code == MPI_SUCCESS) return;
     std::array<char, MPI_MAX_ERROR_STRING> text{};

@@ -32,7 +32,7 @@ MPI_Comm create_group(MPI_Comm parent, const std::vector<int>& ranks, const std:
     MPI_Group all = MPI_GROUP_NULL;
     MPI_Group some = MPI_GROUP_NULL;
     MPI_Comm comm = MPI_COMM_NULL;
-    constexpr int tag = 0;  // groups are made in one order
+    constexpr int tag = 0;  // one tag suffices, because all ranks create groups in the same order
     check_mpi(MPI_Comm_group(parent, &all), "MPI_Comm_group");
     check_mpi(MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &some), "MPI_Group_incl");
     check_mpi(MPI_Comm_create_group(parent, some, tag, &comm), "MPI_Comm_create_group");

@@ -9,7 +9,7 @@
 namespace trireme::comm {
 namespace {
 
-constexpr unsigned slot_bits = 20;  // of a ticket; the others are a serial number
+constexpr unsigned slot_bits = 20;  // low bits of a ticket; the other bits are a serial number
 constexpr Communicator::Ticket slot_mask = (Communicator::Ticket{1} << slot_bits) - 1;
 
 MPI_Comm duplicate(MPI_Comm parent, const std::string& name, const device::Patience& patience) {
@@ -69,7 +69,7 @@ MpiCommunicator::MpiCommunicator(Own own, std::string name, device::Patience pat
 MpiCommunicator::~MpiCommunicator() {
     int is_finalized = 0;
     MPI_Finalized(&is_finalized);
-    // With messages in flight the job is about to be aborted, and to free would be to wait for their senders.
+    // With messages in flight the job is about to be aborted, and MPI_Comm_free would wait for their senders.
     if (is_finalized == 0 && free_slots_.size() == slots_.size()) MPI_Comm_free(&comm_);
 }
 
@@ -173,7 +173,7 @@ void MpiCommunicator::finish_part(Slot& slot, const Outcome& outcome) {
     const std::size_t end = offset + static_cast<std::size_t>(count);
     const int tag = outcome.status.MPI_TAG;
     if (!is_longer && tag == tag_of(slot.label) && end == std::min(offset + part_bytes_, slot.bytes)) return;
-    // How much longer a message is than its memory, libraries do not say.
+    // MPI libraries do not report the length of a truncated message.
     const std::string length = is_longer ? cat("more than ", slot.bytes) : cat(end);
     const Label arrived = tag == tag_of(slot.label) ? slot.label : tag;
     throw MessageMismatch(

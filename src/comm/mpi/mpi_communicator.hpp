@@ -1,7 +1,7 @@
-// A group of ranks over an MPI communicator of its own.
+// A group of ranks with an MPI communicator of its own.
 //
-// Labels travel as tags, modulo the number of tags that the library has; receives take any tag, so that order
-// alone pairs messages and a label that is not the expected one is found when its message comes.
+// Labels are sent as tags, modulo the number of tags that the library has. Receives accept any tag, so that the
+// order alone pairs messages, and a wrong label is detected when its message arrives.
 #pragma once
 
 #include <mpi.h>
@@ -15,20 +15,22 @@ namespace trireme::comm {
 
 class MpiCommunicator final : public Communicator {
 public:
-    // MPI counts are int: larger messages travel in parts, well below what an int counts.
+    // MPI counts are int, so larger messages are sent in parts.
     static constexpr std::size_t largest_part = std::size_t{1} << 30;  // bytes
 
-    // Collective over `parent`: duplicates it. `patience` also limits the wait for ranks that do not call it.
+    // Collective over `parent`, which it duplicates. `patience`
+    // also limits the wait for ranks that do not call it.
     MpiCommunicator(MPI_Comm parent, std::string name, device::Patience patience,
                     std::size_t part_bytes = largest_part);
-    // Collective over `ranks` of `parent` alone: distinct, in any order, this one among them.
+    // Collective over `ranks` of `parent` only. They are distinct, in any order, and include this rank.
     MpiCommunicator(MPI_Comm parent, const std::vector<int>& ranks, std::string name,
                     device::Patience patience);
     ~MpiCommunicator() override;
     MpiCommunicator(const MpiCommunicator&) = delete;
     MpiCommunicator& operator=(const MpiCommunicator&) = delete;
 
-    // This rank takes the time to copy what it receives from those that are near: see groups.hpp.
+    // In a simulation: charges this rank the time to copy what it receives from the ranks of its node.
+    // `is_near` is per rank of the group. See copied_bytes_per_second() in groups.hpp.
     void copy_itself(double bytes_per_second, std::vector<bool> is_near);
 
     int rank() const override { return rank_; }
@@ -46,9 +48,9 @@ protected:
     std::string describe(Ticket ticket) const override;
 
 private:
-    // A place for a message in flight, used again by later ones: starting a message allocates nothing.
+    // The state of an in-flight message. Slots are reused, so that starting a message allocates nothing.
     struct Slot {
-        Ticket ticket = 0;  // of no message: those have serial numbers from 1
+        Ticket ticket = 0;  // 0 if the slot is free; serial numbers start at 1
         int peer = 0;
         Label label = 0;
         bool is_send = false;
@@ -57,7 +59,7 @@ private:
         std::vector<MPI_Request> parts = {};
     };
     struct Outcome {
-        int code;  // what MPI_Test returned
+        int code;  // returned by MPI_Test or MPI_Wait
         const MPI_Status& status;
     };
     struct Own {
@@ -65,7 +67,7 @@ private:
     };
     struct MessageToItself {
         MPI_Request request;
-        double sent;  // seconds of the simulated clock
+        double sent;  // in simulated seconds
     };
 
     MpiCommunicator(Own own, std::string name, device::Patience patience, std::size_t part_bytes);
@@ -83,13 +85,13 @@ private:
     std::size_t part_bytes_;
     int rank_ = 0;
     int size_ = 1;
-    std::uint32_t tags_ = 1;  // how many the library has
+    std::uint32_t tags_ = 1;  // number of tags that the library has
     double copied_bytes_per_second_ = 0;
-    std::vector<bool> is_near_ = {};  // each rank, where this one copies
+    std::vector<bool> is_near_ = {};  // per rank: on this rank's node; empty unless this rank copies
     Ticket next_serial_ = 1;
     std::vector<Slot> slots_;
     std::vector<std::size_t> free_slots_;
-    std::deque<MessageToItself> messages_to_itself_ = {};  // of simulated/ranks.cpp
+    std::deque<MessageToItself> messages_to_itself_ = {};  // used by simulated/ranks.cpp only
 };
 
 }  // namespace trireme::comm

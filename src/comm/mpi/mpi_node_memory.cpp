@@ -17,8 +17,8 @@ MpiNodeMemory::MpiNodeMemory(const std::vector<int>& ranks, std::unique_ptr<Comm
       comm_(create_group(MPI_COMM_WORLD, ranks, "node memory", patience)),
       exceptions_(std::uncaught_exceptions()) {}
 
-// To free a window is to wait for all its ranks. Where an exception ends this one, they may not come: the job
-// is about to be aborted.
+// Freeing a window waits for all its ranks. If an exception ends this rank, the job is about to be aborted and
+// the others may never come.
 MpiNodeMemory::~MpiNodeMemory() {
     int is_finalized = 0;
     MPI_Finalized(&is_finalized);
@@ -27,7 +27,7 @@ MpiNodeMemory::~MpiNodeMemory() {
     MPI_Comm_free(&comm_);
 }
 
-// Both MPI libraries put it into /dev/shm.
+// Open MPI and MPICH both place the window in /dev/shm.
 std::optional<std::size_t> MpiNodeMemory::bytes_left() const {
     std::error_code error;
     const std::filesystem::space_info space = std::filesystem::space("/dev/shm", error);
@@ -35,7 +35,7 @@ std::optional<std::size_t> MpiNodeMemory::bytes_left() const {
     return space.available;
 }
 
-// A file system that is full ends by a signal who writes to it: it is asked before.
+// Writing to shared memory on a full file system raises a signal, so the free space is checked first.
 void MpiNodeMemory::take(std::size_t bytes) {
     const auto left = bytes_left();
     if (left && *left < bytes) {
@@ -57,8 +57,8 @@ void MpiNodeMemory::give_back() {
     data_ = nullptr;
 }
 
-// By MPI's words a message orders nothing but itself. The fences are what MPI_Win_sync does, which the
-// simulator lacks.
+// By the MPI standard, a message orders no other memory accesses. The fences do what MPI_Win_sync does, which
+// the simulator lacks.
 void MpiNodeMemory::settle() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     barrier(*group_);

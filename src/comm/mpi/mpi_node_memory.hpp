@@ -1,4 +1,4 @@
-// A window of MPI's, all of it the first rank's.
+// Node memory as a shared MPI window, all of which the first rank allocates.
 #pragma once
 
 #include <mpi.h>
@@ -12,7 +12,8 @@ namespace trireme::comm {
 
 class MpiNodeMemory final : public NodeMemory {
 public:
-    // Collective over `ranks` of the job, the group's: ascending, this one among them, all of one node.
+    // Collective over `ranks` of the job, which are those of
+    // `group`: ascending, on one node, including this one.
     MpiNodeMemory(const std::vector<int>& ranks, std::unique_ptr<Communicator> group,
                   const device::Patience& patience);
     MpiNodeMemory(const MpiNodeMemory&) = delete;
@@ -31,7 +32,7 @@ private:
     MPI_Comm comm_ = MPI_COMM_NULL;
     MPI_Win window_ = MPI_WIN_NULL;
     void* data_ = nullptr;
-    int exceptions_;  // in flight when it was made
+    int exceptions_;  // number of uncaught exceptions in the constructor
 };
 
 }  // namespace trireme::comm

@@ -12,7 +12,7 @@
 namespace trireme::comm {
 namespace {
 
-// `ranks` are the group's, of all ranks.
+// In a simulation, makes the group charge copies within a node. `ranks` are its ranks, numbered within the job.
 std::unique_ptr<Communicator> with_copies(std::unique_ptr<MpiCommunicator> group, const std::vector<int>& ranks,
                                           const Session& session) {
     const double rate = copied_bytes_per_second();

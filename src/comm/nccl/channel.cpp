@@ -9,7 +9,7 @@
 namespace trireme::comm {
 namespace {
 
-constexpr int most_blocks = 4;  // of threads, of the GPU's 132 processors: others compute meanwhile
+constexpr int most_blocks = 4;  // thread blocks; the other multiprocessors (of 132) keep computing
 
 ncclConfig_t config() {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -18,7 +18,7 @@ ncclConfig_t config() {
     return config;
 }
 
-// The sender makes it and tells the other end.
+// The sender creates the id and sends it to the other end.
 ncclUniqueId agreed_id(const NcclLibrary& library, Communicator& ranks, const ChannelEnds& ends) {
     ncclUniqueId id{};
     constexpr std::size_t words = sizeof id / sizeof(std::int64_t);
@@ -36,8 +36,8 @@ void wait_until_ready(NcclChannel& channel, const device::Patience& patience, co
 
 }  // namespace
 
-// A thread of NCCL's may write to comm_ as long as that is neither ready nor aborted: whoever throws here
-// leaves an object behind that the destructor ends.
+// An NCCL thread may write to comm_ until the communicator is ready or aborted. The delegating constructor
+// completes the object, so that the destructor aborts the communicator if this throws.
 NcclChannel::NcclChannel(const NcclLibrary& library, ChannelEnds ends, const ncclUniqueId& id)
     : NcclChannel(library, std::move(ends)) {
     ncclConfig_t wanted = config();

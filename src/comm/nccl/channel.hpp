@@ -1,6 +1,6 @@
-// The way of messages from one rank's GPU to another's: a communicator of NCCL's for these two alone, and a
-// queue of its own. NCCL does what a queue was given in its order: with one for all pairs, two ranks that send
-// to each other first would wait for ever.
+// A one-way channel from one rank's GPU to another's: an NCCL communicator of these two ranks, and a GPU queue
+// of its own. NCCL executes the work of a queue in order. With one queue for all pairs, two ranks that first
+// send to each other would deadlock.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace trireme::comm {
 struct ChannelEnds {
     int from = 0;  // ranks of the group
     int to = 0;
-    int own = 0;  // one of both
+    int own = 0;  // this rank: `from` or `to`
     std::string group = {};
 
     int peer() const { return own == from ? to : from; }
@@ -25,7 +25,7 @@ struct ChannelEnds {
 
 class NcclChannel {
 public:
-    // Begins to open it; is_ready() says when that is done. The library outlives it.
+    // Begins to open the channel; it is open once is_ready() is true. `library` must outlive the channel.
     NcclChannel(const NcclLibrary& library, ChannelEnds ends, const ncclUniqueId& id);
     ~NcclChannel() { abort(); }
     NcclChannel(const NcclChannel&) = delete;
@@ -34,17 +34,17 @@ public:
     const ChannelEnds& ends() const { return ends_; }
     std::string name() const;  // "NCCL's channel from rank 0 to rank 1 of the data group"
 
-    // No call is under way, so that another may be made: the last one's work is in the queue. False too of one
-    // that was aborted. Throws ResourceError, naming both ranks, where NCCL failed.
+    // True if no NCCL call is in progress: the work of the last call is in the queue, and another call may be
+    // made. False after abort(). Throws ResourceError, naming both ranks, if NCCL failed.
     bool is_ready();
 
-    // The sender sends them, the other one receives them. It is ready.
+    // Sends the bytes at the sender's end and receives them at the other end. Requires is_ready().
     void start(void* memory, std::size_t bytes);
     device::GpuQueue& queue() { return queue_; }
 
-    void begin_to_close();  // until it is_ready()
+    void begin_to_close();  // call close() once is_ready() is true
     void close();
-    void abort() noexcept;  // what its queue stands for ends
+    void abort() noexcept;  // also ends work of the queue that waits for a message
 
 private:
     NcclChannel(const NcclLibrary& library, ChannelEnds ends) : library_(library), ends_(std::move(ends)) {}
@@ -57,15 +57,16 @@ private:
     ncclComm_t comm_ = nullptr;
 };
 
-// Channels are opened before they are needed: NCCL makes a connection when the first message goes, and both
-// ends wait for each other then.
+// NCCL connects two ranks with the first message, for which both ends wait for each other. Therefore channels
+// are opened before they are needed.
 
-// Point-to-point with the other end, over `ranks`. Opened, and one byte has gone through it. Throws
-// ResourceError where it is not open in time, naming both.
+// Point-to-point with the other end, over `ranks`. Opens a channel and sends one byte through it. Throws
+// ResourceError, naming both ranks, if it does not open in time.
 std::unique_ptr<NcclChannel> open_channel(const NcclLibrary& library, Communicator& ranks,
                                           const ChannelEnds& ends, const device::Patience& patience);
 
-// Of one that has begun to close: waits until all that was sent has come. Throws as open_channel().
+// Closes a channel after begin_to_close(); waits until all sent messages have arrived. Throws ResourceError,
+// naming both ranks, if that takes too long.
 void close_channel(NcclChannel& channel, const device::Patience& patience);
 
 }  // namespace trireme::comm

@@ -1,4 +1,4 @@
-// The functions of NCCL that are used here, looked for when the program runs: it is built with nccl.h alone.
+// The functions of NCCL that are used here. The library is loaded at run time; the build needs only nccl.h.
 #pragma once
 
 #include <nccl.h>
@@ -28,16 +28,15 @@ public:
         decltype(&ncclGetLastError) last_error = nullptr;
     };
 
-    // The first of these names that the system finds. Throws ResourceError where there is none, or it is too
-    // old.
+    // Loads the first of `names` that the system finds. Throws ResourceError if there is none or it is too old.
     explicit NcclLibrary(const std::vector<std::string>& names);
 
     const Calls& calls() const { return calls_; }
     int version() const { return version_; }
 
-    // NCCL's own words: "unhandled system error (...)".
+    // NCCL's description of an error: "unhandled system error (...)".
     std::string reason(ncclResult_t result, ncclComm_t comm) const;
-    void check(ncclResult_t result, const char* call) const;  // throws ResourceError unless it succeeded
+    void check(ncclResult_t result, const char* call) const;  // throws ResourceError unless `result` is success
 
 private:
     device::SharedLibrary library_;

@@ -1,12 +1,12 @@
-// A message of a GPU, from rank a to rank b:
+// A group that sends tensors in GPU memory over NCCL. A message from rank a to rank b:
 //
 //   rank a   start_send     header ->          NCCL's send in the queue, "sent" ->
 //   rank b   start_receive  <- "wanted"                                        NCCL's receive in the queue
 //
-// The header travels among the messages of MPI: it keeps the order, and shows what does not match. Nothing
-// stands on a GPU for a rank that has not come there; and what stands in a queue for a message stands for one
-// whose sender has it in its own, so that a processor that waits for its GPU is no obstacle to another one.
-// (Were receives given to NCCL first, two such ranks could wait for sends that neither gets to start.)
+// The header is an MPI message: it keeps the order and reveals mismatches. No GPU waits for a rank that has not
+// reached the message: a send is queued only once its receiver wants it, and a receive only once its send is
+// queued. Therefore a process that waits for its GPU cannot block another one. (If receives were queued first,
+// two such ranks could wait for sends that neither gets to start.)
 #include <algorithm>
 #include <deque>
 #include <exception>
@@ -24,35 +24,35 @@ struct Header {
     static constexpr std::int64_t of_gpu = 0x5472'6972'656d'6547;
 
     std::int64_t place = 0;
-    std::int64_t label = 0;  // whole, as tags are not
+    std::int64_t label = 0;  // the whole label; tags hold it modulo the number of tags
     std::int64_t bytes = 0;
 
     device::Tensor view() { return {this, device::DType::i64, 1, 3, 3}; }
 };
 
-// `starts` until NCCL has given it to the queue.
+// `starts` means that NCCL has been called and has not yet put the work into the queue.
 enum class State : std::uint8_t { waits, starts, is_in_queue, is_refused };
 
 struct NcclMessage {
     bool is_send = false;
     int peer = 0;
     Label label = 0;
-    bool is_of_gpu = false;  // otherwise of the machine's memory, by MPI alone
+    bool is_of_gpu = false;  // otherwise in host memory, sent by MPI alone
     void* memory = nullptr;
     std::size_t bytes = 0;
-    Communicator::Ticket travels = 0;  // its header, or itself
+    Communicator::Ticket travels = 0;  // MPI request of the header, or of a message in host memory
     bool has_travelled = false;
     Header header = {};
     State state = State::waits;
     std::optional<MessageMismatch> mismatch = {};
-    std::optional<device::GpuMoment> may_start = {};  // the memory is filled, or free
-    std::optional<device::GpuMoment> over = {};       // none: of nothing
+    std::optional<device::GpuMoment> may_start = {};  // a send's memory is filled, a receive's is free
+    std::optional<device::GpuMoment> over = {};       // empty if the message has no bytes
 };
 
-// One end of a channel, and what is to go through it, in its order.
+// One end of a channel, and the messages that will pass it, in order.
 struct End {
     std::unique_ptr<NcclChannel> channel;
-    std::deque<NcclMessage*> waiting = {};  // and the one that starts
+    std::deque<NcclMessage*> waiting = {};  // includes the one that starts
     std::deque<Signal> heard = {};
 };
 
@@ -77,7 +77,7 @@ protected:
     std::string describe(Ticket ticket) const override;
 
 private:
-    using Ends = std::map<int, End>;  // by the rank at the other end
+    using Ends = std::map<int, End>;  // key: the rank at the other end
     using Messages = std::map<Ticket, NcclMessage>;
 
     void open(const std::vector<RankPair>& pairs);
@@ -108,7 +108,7 @@ private:
     device::GpuQueue& queue_;
     Postman& postman_;
     Postman::Customer customer_ = {};
-    int exceptions_ = std::uncaught_exceptions();  // in flight when it was made
+    int exceptions_ = std::uncaught_exceptions();  // number of uncaught exceptions at construction
     Ends to_, from_;
     Ticket next_ = 0;
     Messages messages_;
@@ -126,19 +126,19 @@ NcclGroup::NcclGroup(NcclWiring wiring, device::Patience patience)
     customer_ = postman_.add({.go_on = [this] { go_on(); }, .abandon = [this] { abandon(); }});
 }
 
-// Where an exception ends this rank, or messages are left, the others may not come: the job is about to be
-// aborted.
+// If an exception ends this rank, or messages are left, the job is about to be aborted and the others may never
+// come. Then channels are aborted rather than closed.
 NcclGroup::~NcclGroup() {
     postman_.remove(customer_);
     const bool is_orderly = std::uncaught_exceptions() <= exceptions_ && messages_.empty();
     try {
         if (is_orderly) close();
-    } catch (const std::exception&) {  // the channels that are left are given up
+    } catch (const std::exception&) {  // abandon() aborts the remaining channels
     }
     abandon();
 }
 
-// In one order on all ranks, each of which waits for the other end of one after the other.
+// All ranks open the channels in the same order; each waits for the other end of one channel at a time.
 void NcclGroup::open(const std::vector<RankPair>& pairs) {
     std::vector<RankPair> ascending = pairs;
     std::ranges::sort(ascending);
@@ -150,8 +150,8 @@ void NcclGroup::open(const std::vector<RankPair>& pairs) {
     }
 }
 
-// To be destroyed a channel may wait for its other end: all begin to close, and then one comes after the other
-// in the order in which they were opened.
+// Destroying a channel may wait for its other end. Therefore all channels first begin to close, and are then
+// destroyed in the order in which they were opened.
 void NcclGroup::close() {
     std::vector<NcclChannel*> channels;
     for (Ends* const ends : {&to_, &from_})
@@ -194,7 +194,7 @@ Communicator::Ticket NcclGroup::start_send(device::ConstTensor tensor, int peer,
     const auto added = add(true, peer, label);
     NcclMessage& message = added->second;
     message.is_of_gpu = true;
-    message.memory = const_cast<void*>(tensor.data);  // NCCL reads it alone
+    message.memory = const_cast<void*>(tensor.data);  // NCCL only reads it
     message.bytes = tensor.bytes();
     message.header = {
         .place = Header::of_gpu, .label = label, .bytes = static_cast<std::int64_t>(message.bytes)};
@@ -247,8 +247,8 @@ bool NcclGroup::is_done(Ticket ticket) {
     return true;
 }
 
-// What the queue is given after a receive that is done begins behind it; a send's memory is nobody's before it
-// is over.
+// A receive is done once later work of the queue is ordered after it. A send is done only when it is over,
+// since its memory is in use until then.
 bool NcclGroup::is_over(NcclMessage& message) {
     if (message.state == State::is_refused) return !message.is_send || has_come(message);
     if (message.state != State::is_in_queue || !has_come(message)) return false;
@@ -258,7 +258,7 @@ bool NcclGroup::is_over(NcclMessage& message) {
     return true;
 }
 
-// By MPI. One that is not the one that was waited for has come, too.
+// True if the MPI message of `message` has arrived, even if it is a mismatch.
 bool NcclGroup::has_come(NcclMessage& message) {
     if (message.has_travelled) return true;
     try {
@@ -293,7 +293,8 @@ void NcclGroup::go_on(End& end) {
     });
 }
 
-// Both sides refuse the same: what is wanted is not what is sent.
+// True if the first waiting message can be started or refused. Both ends refuse the same messages: those whose
+// wanted and sent descriptions differ.
 bool NcclGroup::may_start(End& end) {
     NcclMessage& message = *end.waiting.front();
     if (message.is_send) return !end.heard.empty();
@@ -321,7 +322,7 @@ void NcclGroup::start(End& end) {
     NcclMessage& message = *end.waiting.front();
     const bool is_refused =
         message.is_send ? !end.heard.front().is_of(message.label, message.bytes) : message.mismatch.has_value();
-    const bool is_empty = message.bytes == 0;  // nothing that NCCL could carry
+    const bool is_empty = message.bytes == 0;  // has nothing for NCCL to send
     if (message.is_send || (!is_refused && !is_empty)) end.heard.pop_front();
     if (is_refused || is_empty) {
         message.state = is_refused ? State::is_refused : State::is_in_queue;
@@ -341,7 +342,8 @@ void NcclGroup::has_started(End& end) {
     if (message.is_send) signals_.tell(message.peer, {.kind = Signal::Kind::sent});
 }
 
-// A GPU would stand for messages that never come, and with it whoever gives back its memory.
+// Aborts all messages if `call` throws ResourceError. Otherwise the GPU would wait for messages that never
+// come, and so would every call that frees its memory.
 template <class Call>
 void NcclGroup::or_abandon(Call&& call) {
     try {

@@ -14,7 +14,7 @@ void Signals::tell(int peer, const Signal& signal) {
         group_->start_send(device::ConstTensor{&own.signal, device::DType::i64, 1, words, words}, peer);
 }
 
-// One that has come is received at once: it is short.
+// A signal that has arrived is received by polling, because it is short.
 void Signals::listen(const std::function<void(int peer, const Signal& signal)>& hear) {
     while (const std::optional<int> peer = group_->unasked_sender()) {
         Signal signal;

@@ -1,4 +1,4 @@
-// What ranks tell each other about their messages of GPUs, beside these: neither side waits for what is told.
+// Signals about messages between GPUs, which travel apart from the messages. Neither side waits for a signal.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,12 @@
 namespace trireme::comm {
 
 struct Signal {
-    // The receiver of a message: it may be sent. Its sender: that is in its queue.
+    // `wanted` comes from the receiver: the message may be sent.
+    // `sent` comes from the sender: NCCL's send is in its queue.
     enum class Kind : std::int64_t { wanted, sent };
 
     Kind kind = Kind::wanted;
-    std::int64_t label = 0;  // of what is wanted
+    std::int64_t label = 0;  // of the wanted message; also `bytes`
     std::int64_t bytes = 0;
 
     bool is_of(Label other_label, std::size_t other_bytes) const {
@@ -28,7 +29,7 @@ public:
     explicit Signals(std::unique_ptr<Communicator> group) : group_(std::move(group)) {}
 
     void tell(int peer, const Signal& signal);
-    // Those that have come, in the order in which each peer has told them.
+    // Calls `hear` for each signal that has arrived, in the order in which each peer sent them.
     void listen(const std::function<void(int peer, const Signal& signal)>& hear);
 
 private:
@@ -38,7 +39,7 @@ private:
     };
 
     std::unique_ptr<Communicator> group_;
-    std::deque<Outgoing> outgoing_;  // whose memory MPI still reads
+    std::deque<Outgoing> outgoing_;  // signals whose memory MPI may still read
 };
 
 }  // namespace trireme::comm

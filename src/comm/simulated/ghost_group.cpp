@@ -27,7 +27,7 @@ protected:
     std::string describe(Ticket) const override { return "nothing"; }
 
 private:
-    // A walk finds what would stop the run.
+    // Detects in a dry run the errors that would stop the real run.
     Ticket check(bool is_contiguous, int peer) const {
         if (!is_contiguous) throw BugError("a message must be contiguous");
         if (peer < 0 || peer >= size_ || peer == rank_)

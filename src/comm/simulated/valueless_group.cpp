@@ -35,7 +35,7 @@ protected:
     }
 
 private:
-    static constexpr Ticket nothing = 0;  // of no message: those have serial numbers
+    static constexpr Ticket nothing = 0;  // ticket of a message that is not sent; valid tickets are larger
 
     template <class AnyTensor>
     device::Tensor blank(const AnyTensor& tensor) const {

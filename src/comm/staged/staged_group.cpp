@@ -10,7 +10,7 @@
 namespace trireme::comm {
 namespace {
 
-// Memory that the GPU reads and writes by itself, lent by size: messages of a run have few sizes.
+// A pool of pinned memory with one free list per size, because the messages of a run have few sizes.
 class PinnedMemory {
 public:
     PinnedMemory() = default;
@@ -41,18 +41,18 @@ struct StagedMessage {
     bool is_send = false;
     int peer = 0;
     Label label = 0;
-    device::Tensor on_gpu = {};                        // of a receive
+    device::Tensor on_gpu = {};                        // destination of a receive
     device::Tensor on_host = {};                       // pinned
-    std::optional<Communicator::Ticket> travels = {};  // none: its copy from the GPU is not over
+    std::optional<Communicator::Ticket> travels = {};  // empty until the copy from the GPU is over
 };
 
-// A send whose elements are on their way into pinned memory.
+// A send that is being copied from the GPU to pinned memory.
 struct Leaving {
     device::GpuMoment copied;
     Communicator::Ticket ticket;
 };
 
-// A copy to the GPU, which reads pinned memory until it is over.
+// A copy to the GPU, which needs its pinned memory until it is over.
 struct Landing {
     device::GpuMoment landed;
     device::Tensor on_host;
@@ -101,11 +101,11 @@ private:
     PinnedMemory pinned_;
     Ticket next_ = 0;
     std::map<Ticket, StagedMessage> messages_;
-    std::deque<Leaving> leaving_;  // in the order in which they were given
+    std::deque<Leaving> leaving_;  // in the order of start_send()
     std::deque<Landing> landing_;
 };
 
-// The same elements in `memory`.
+// Returns a contiguous tensor in `memory` with the type and shape of `of`.
 device::Tensor twin(std::byte* memory, device::ConstTensor of) {
     return {memory, of.dtype, of.rows, of.columns, of.columns};
 }
@@ -128,7 +128,7 @@ Communicator::Ticket StagedGroup::start_send(device::ConstTensor tensor, int pee
     if (tensor.place == device::MemorySpace::gpu) {
         queue_.copy(message.on_host.data, tensor.data, tensor.bytes());
         queue_.mark(copied);
-    } else {  // behind those of the GPU that have not left it
+    } else {  // queued after earlier sends whose copies from the GPU are not over
         if (tensor.is_present()) std::memcpy(message.on_host.data, tensor.data, tensor.bytes());
     }
     const Ticket ticket = add(std::move(message));
@@ -163,7 +163,7 @@ bool StagedGroup::is_done(Ticket ticket) {
     return true;
 }
 
-// One that is not the one that was waited for is not waited for again.
+// A mismatched message is removed, so that it is not waited for again.
 bool StagedGroup::has_come(std::map<Ticket, StagedMessage>::iterator message) {
     try {
         return message->second.travels && ranks_->is_done(*message->second.travels);
@@ -183,7 +183,7 @@ void StagedGroup::progress() {
     ranks_->progress();
 }
 
-// In the order in which they were given: a group's messages between two ranks do not overtake each other.
+// Sends start in the order of start_send(), because messages between two ranks must not overtake each other.
 void StagedGroup::start_what_has_left_the_gpu() {
     while (!leaving_.empty() && leaving_.front().copied.is_over()) {
         StagedMessage& message = messages_.at(leaving_.front().ticket);
@@ -192,7 +192,8 @@ void StagedGroup::start_what_has_left_the_gpu() {
     }
 }
 
-// What the queue is given from here on sees it; its copy is the queue's until then.
+// Queues the copy to the GPU, so that later work of the queue
+// sees it. The pinned memory returns to the pool after the copy.
 void StagedGroup::land(const StagedMessage& message) {
     while (!landing_.empty() && landing_.front().landed.is_over()) {
         give_back(landing_.front().on_host);

@@ -1,3 +1,4 @@
+// Reads and writes the attributes of a corpus file.
 #include <limits>
 
 #include "data/corpus/contents.hpp"
@@ -11,7 +12,7 @@ namespace {
 using corpus_schema::SpecialName;
 
 constexpr std::uint64_t most_classes = std::numeric_limits<std::int32_t>::max();  // targets are int32
-constexpr std::uint64_t longest_edge = 1 << 16;  // pixels, or channels: their product fits 64 bits
+constexpr std::uint64_t longest_edge = 1 << 16;  // pixels or channels; the product of three fits 64 bits
 
 template <class... Parts>
 [[noreturn]] void refuse(const fs::path& path, const Parts&... parts) {

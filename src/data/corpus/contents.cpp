@@ -15,7 +15,8 @@ template <class... Parts>
     throw ConfigError(cat(info.path, " is damaged: ", parts..., "; ", corpus_schema::make_again));
 }
 
-// Nothing of ours is compressed: what claims more than its file would only be made of memory.
+// Refuses a dataset that claims to be larger than the file: Trireme does not compress corpora, so that reading
+// it would only exhaust memory.
 void check_held(const DatasetReader& dataset, const std::string& name, const CorpusInfo& info) {
     const std::uint64_t held = std::filesystem::file_size(info.path);
     if (dataset.size() > held / dataset.element_bytes())
@@ -31,7 +32,7 @@ void check_checksum(const CorpusContents& contents, const CorpusInfo& info) {
         refuse(info, "its attributes give the checksum ", found, ", recorded is ", info.checksum);
 }
 
-// A row has `per_row` of the dataset's elements.
+// Checks that the dataset has `per_row` elements per row.
 void check_rows(const DatasetReader& dataset, const std::string& name, std::uint64_t per_row,
                 const CorpusInfo& info) {
     if (dataset.size() % per_row != 0 || dataset.size() / per_row != info.rows)
@@ -39,7 +40,7 @@ void check_rows(const DatasetReader& dataset, const std::string& name, std::uint
                per_row, " for each row");
 }
 
-// The offsets of all rows into another dataset, which holds `end` elements.
+// Reads the offsets of all rows into the dataset `into` and checks them.
 std::vector<std::uint64_t> read_offsets(const CorpusContents& contents, const std::string& name,
                                         const std::string& into, const CorpusInfo& info) {
     const DatasetReader& dataset = contents.datasets.at(name);

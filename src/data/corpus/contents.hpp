@@ -1,4 +1,4 @@
-// What the file of a corpus holds: its attributes and its arrays.
+// The contents of a corpus file: its attributes and its datasets.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@
 
 namespace trireme::data {
 
-// All of `info` but its path and its count of tokens.
+// Writes all of `info` except the path and the number of tokens.
 void write_attributes(archive::hdf5::Id file, const CorpusInfo& info);
 
-// Throws ConfigError, with the path, where the file is none of a corpus, of a newer schema, where an attribute
-// is missing, or holds what no corpus can have.
+// Throws ConfigError, which names the path, if the file is no corpus or of a newer schema, or if an attribute
+// is missing or invalid.
 CorpusInfo read_attributes(archive::hdf5::Id file, const std::filesystem::path& path);
 
-// What an open corpus holds: its datasets, and in memory all of a row that is small.
+// The contents of an open corpus: its datasets, and in memory those that are small.
 struct CorpusContents {
     archive::hdf5::Handle file;
     std::map<std::string, archive::hdf5::DatasetReader> datasets;
-    std::vector<std::uint64_t> row_begins;     // (rows + 1), in /tokens; not of images
-    std::vector<std::uint32_t> labels;         // (rows), of labelled texts and images
-    std::vector<std::uint32_t> places;         // (rows, 3), of questions
-    std::vector<std::uint64_t> answer_begins;  // (rows + 1), in /answers; of questions
+    std::vector<std::uint64_t> row_begins;     // (rows + 1), in /tokens; except for images
+    std::vector<std::uint32_t> labels;         // (rows), for labelled texts and images
+    std::vector<std::uint32_t> places;         // (rows, 3), for questions
+    std::vector<std::uint64_t> answer_begins;  // (rows + 1), in /answers; for questions
 };
 
-// Opens the datasets of a corpus with these attributes, and counts its tokens into them. Throws ConfigError,
-// with the path, where one is missing, where attributes and sums do not give the corpus's checksum, or where
-// sizes do not fit each other.
+// Opens the datasets of a corpus with these attributes and sets the number of tokens in `info`. Throws
+// ConfigError, which names the path, if a dataset is missing, the checksum of the corpus does not match, or
+// sizes are inconsistent.
 CorpusContents open_contents(archive::hdf5::Handle file, CorpusInfo& info);
 
 }  // namespace trireme::data

@@ -20,7 +20,7 @@ struct Corpus::Storage {
 
 namespace {
 
-// HDF5 speaks of signatures and superblocks; what a user did is most often one of these.
+// Reports common mistakes of users in plain words; HDF5 would mention signatures and superblocks.
 void check_is_hdf5(const fs::path& path) {
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
@@ -55,7 +55,7 @@ void check_row(const CorpusInfo& info, std::uint64_t row, bool is_offered, std::
     if (row >= info.rows) throw BugError(cat("row ", row, " of a corpus of ", info.rows, " rows"));
 }
 
-// Texts that each end by a zero.
+// Splits texts that are each terminated by a zero.
 std::vector<std::string> split_texts(const std::vector<std::uint8_t>& bytes) {
     std::vector<std::string> texts;
     for (auto begin = bytes.begin(); begin != bytes.end();) {

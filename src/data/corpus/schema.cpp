@@ -26,12 +26,12 @@ const char* name_of(RowKind kind) {
 namespace corpus_schema {
 namespace {
 
-constexpr std::size_t narrow_vocabulary = 1 << 16;  // the largest whose tokens fit uint16
-constexpr std::size_t chunk_tokens = 1 << 14;       // 32 KiB of uint16: what one row costs to read at least
-constexpr std::size_t chunk_rows = 1 << 12;         // of what a row has one of, or a few
+constexpr std::size_t narrow_vocabulary = 1 << 16;  // the largest whose token ids fit uint16
+constexpr std::size_t chunk_tokens = 1 << 14;       // 32 KiB of uint16, the smallest read
+constexpr std::size_t chunk_rows = 1 << 12;         // for datasets with a few elements per row
 constexpr std::size_t chunk_bytes = 1 << 16;
 
-// Whole images, so that reading one reads one chunk.
+// Chunks hold whole images, so that reading an image reads one chunk.
 std::size_t chunk_pixels(std::size_t pixels) { return pixels * std::max<std::size_t>(1, chunk_bytes / pixels); }
 
 std::string id_text(const std::optional<std::uint32_t>& id) { return id ? std::to_string(*id) : "none"; }
@@ -90,7 +90,7 @@ std::vector<DatasetForm> datasets_of(const CorpusInfo& info) {
 }
 
 std::string class_names_text(const std::vector<std::string>& names) {
-    // Bytes that are no UTF-8 cannot stand in JSON; they become U+FFFD.
+    // Bytes that are not UTF-8 cannot be written as JSON; they become U+FFFD.
     return nlohmann::json(names).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -1,4 +1,4 @@
-// Names and sums that reading and writing a corpus must agree on.
+// Names and checksums on which reader and writer of a corpus agree.
 #pragma once
 
 #include <array>
@@ -13,10 +13,10 @@
 namespace trireme::data::corpus_schema {
 
 inline constexpr std::string_view format = "trireme-corpus";
-inline constexpr int version = 2;  // what is written; 1 knew rows of text only, and is still read
+inline constexpr int version = 2;  // the written version; version 1, text only, can still be read
 inline constexpr std::string_view make_again = "copy it again, or make it again with `trireme prepare`";
 
-// A special token, and what it is called in a tokenizer and in a corpus.
+// A special token with its attribute in a corpus and its spelling in a tokenizer.
 struct SpecialName {
     const char* attribute;
     const char* spelling;
@@ -31,7 +31,7 @@ inline constexpr std::array<SpecialName, 4> special_names{
 bool has_tokens(RowKind kind);
 bool has_labels(RowKind kind);
 
-// The kind of that name; none where this program knows no such rows.
+// Returns nullopt for the name of an unknown kind.
 std::optional<RowKind> kind_named(std::string_view name);
 
 struct DatasetForm {
@@ -44,17 +44,18 @@ struct DatasetForm {
 
 std::size_t token_bytes(std::size_t vocabulary_size);  // 2 or 4
 
-// The datasets of a corpus of this kind, vocabulary and image size.
+// Returns the datasets of a corpus of this kind, vocabulary and image size.
 std::vector<DatasetForm> datasets_of(const CorpusInfo& info);
 
-// As one attribute: a JSON list.
+// Returns the names as one attribute: a JSON list.
 std::string class_names_text(const std::vector<std::string>& names);
-// Returns nothing if the text, an attribute of the file `source`, is not such a list.
+// Returns nullopt if the text is not such a list.
 std::optional<std::vector<std::string>> class_names_of(std::string_view text);
 
-using DatasetSums = std::map<std::string, std::string>;  // the SHA-256 of each dataset
+using DatasetSums = std::map<std::string, std::string>;  // SHA-256 per dataset
 
-// One sum over all attributes and all sums: it names the corpus, and finds a changed attribute at once.
+// Returns one checksum over all attributes and the datasets' checksums. It identifies the corpus and detects a
+// changed attribute.
 std::string checksum(const CorpusInfo& info, const DatasetSums& sums);
 
 }  // namespace trireme::data::corpus_schema

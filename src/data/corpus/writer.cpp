@@ -13,7 +13,7 @@ namespace trireme::data {
 using archive::hdf5::DatasetWriter;
 using archive::hdf5::Handle;
 
-// Lets go of an unfinished file without writing what is left of it.
+// Abandons an unfinished file without writing the rest of it.
 struct AbandonUnfinished {
     const Handle& file;
     ~AbandonUnfinished() { archive::hdf5::abandon(file); }
@@ -31,7 +31,8 @@ struct CorpusWriter::Storage {
         }
     }
 
-    // HDF5 writes late, and crashes over a file whose last bytes the disk refused. So the space is taken first.
+    // Reserves disk space before HDF5 needs it: HDF5 writes late, and crashes if the disk refuses the last
+    // bytes of a file.
     void reserve(std::uint64_t more_bytes) {
         constexpr std::uint64_t beside = 1 << 19;  // headers, attributes
         constexpr std::uint64_t ahead = 1 << 20;
@@ -53,9 +54,9 @@ struct CorpusWriter::Storage {
     void append_tokens(std::span<const std::uint32_t> tokens);
     void append_question(const Question& question, std::size_t row_length);
 
-    archive::PartialFile partial;  // destroyed last: removed once HDF5 has let go of it
+    archive::PartialFile partial;  // destroyed last: removed after HDF5 has closed it
     CorpusInfo info;
-    std::uint64_t data_bytes = 0;    // appended
+    std::uint64_t data_bytes = 0;    // appended bytes
     std::uint64_t begun_chunks = 0;  // bytes of the last chunk of every dataset
     std::uint64_t answer_bytes = 0;
     Handle file;
@@ -123,7 +124,7 @@ CorpusInfo describe(const std::filesystem::path& path, const CorpusDescription& 
     return info;
 }
 
-// A class more than the largest label, where no row names more.
+// Ensures that the number of classes exceeds the label.
 void count_label(CorpusInfo& info, std::uint32_t label) {
     constexpr std::uint32_t largest = std::numeric_limits<std::int32_t>::max() - 1;  // targets are int32
     if (label > largest) throw BugError(cat("label ", label, " of a row is above ", largest));
@@ -142,7 +143,7 @@ void name_classes(CorpusInfo& info, const std::vector<std::string>& names) {
 }  // namespace
 
 CorpusWriter::CorpusWriter(const std::filesystem::path& path, const CorpusDescription& description) {
-    constexpr std::uint64_t least_space = 2 << 20;  // bytes: a disk that has no more has no room for a corpus
+    constexpr std::uint64_t least_space = 2 << 20;  // bytes; less space has no room for any corpus
     storage_ = std::make_unique<Storage>(archive::PartialFile(path, least_space), describe(path, description));
     Storage& storage = *storage_;
     storage.reserve(0);

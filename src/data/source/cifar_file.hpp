@@ -1,4 +1,4 @@
-// CIFAR-10 in its binary version (Krizhevsky 2009): a label byte and 3 x 32 x 32 pixels, image after image.
+// Reads CIFAR-10's binary version (Krizhevsky 2009): per image one byte of label and 3 x 32 x 32 pixels.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ public:
 
     explicit CifarFile(InputFile file) : file_(std::move(file)) {}
 
-    // Throws ConfigError where the file ends within an image.
+    // Returns false at the end. Throws ConfigError if the file ends within an image.
     bool next(SourceRow& row);
     std::uint64_t bytes_read() const { return file_.bytes_read(); }
     std::uint64_t position() const { return file_.position(); }

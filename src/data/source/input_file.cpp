@@ -41,7 +41,8 @@ void refuse_unread_forms(const std::string& path, std::string_view begin) {
             throw ConfigError(cat(path, " is ", form.name, " file, which is not read; ", form.advice));
 }
 
-// A pipe on standard input has a writer, and is the one input that need not be a regular file.
+// Opens an input. It must be a regular file, except for a pipe on standard input, which is known to have a
+// writer.
 int open_input(const std::filesystem::path& path) {
     if (is_standard_input_pipe(path.string())) return ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     return open_regular_file(path, "the input");
@@ -58,7 +59,7 @@ void InputFile::Close::operator()(gzFile_s* file) const { gzclose(file); }
 
 InputFile::InputFile(const std::filesystem::path& path) : path_(path.string()), buffer_(buffer_bytes) {
     const int descriptor = open_input(path);
-    file_.reset(gzdopen(descriptor, "rb"));  // which then closes it
+    file_.reset(gzdopen(descriptor, "rb"));  // owns the descriptor
     if (!file_) {
         ::close(descriptor);
         throw ResourceError(cat("there is no memory to read ", path_, "; use a machine with more"));
@@ -130,7 +131,7 @@ bool InputFile::fill() {
     const int count = gzread(file_.get(), buffer_.data(), static_cast<unsigned>(buffer_.size()));
     int code = Z_OK;
     const char* reason = gzerror(file_.get(), &code);
-    // A packed file that ends too early gives what it has, and says Z_BUF_ERROR beside it.
+    // A truncated gzip file returns the data that it has, together with Z_BUF_ERROR.
     if (count < 0 || (code != Z_OK && code != Z_STREAM_END))
         throw ConfigError(
             cat(path_, " cannot be read after ", lines_ > 0 ? cat("line ", lines_) : cat("byte ", unpacked_),

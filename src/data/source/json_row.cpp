@@ -1,3 +1,4 @@
+// Parses a line of JSON as a row of a source.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -15,8 +16,8 @@ using Json = nlohmann::json;
 constexpr std::array<std::string_view, 5> text_fields = {"whole_func_string", "original_string", "code",
                                                          "func_code_string", "text"};
 
-// Keeps the top-level scalars and `ids` of an object while it is parsed; lists of tokens and other nested
-// values, which make up most of a CodeSearchNet row, are passed over without being built.
+// Collects the top-level scalars and `ids` of an object while it is parsed. Lists of tokens and other nested
+// values, most of a CodeSearchNet row, are skipped without being built.
 class RowHandler final : public nlohmann::json_sax<Json> {
 public:
     explicit RowHandler(SourceRow& row) : row_(row) {}
@@ -78,8 +79,8 @@ public:
     bool parse_error(std::size_t position, const std::string&,
                      const nlohmann::detail::exception& error) override {
         const std::string_view text = error.what();
-        // "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error ...": the line is
-        // ours.
+        // The text is "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error ...". Its
+        // line number is useless, since the parser sees a single line.
         const std::size_t mark = text.find(": ");
         const std::string_view reason = mark == std::string_view::npos ? text : text.substr(mark + 2);
         return refuse(cat("broken JSON at byte ", position, ": ", reason));
@@ -112,7 +113,7 @@ private:
     SourceRow& row_;
     std::string key_;
     int depth_ = 0;
-    bool has_ids_ = false;  // of any kind
+    bool has_ids_ = false;  // of any type
     bool in_id_list_ = false;
 };
 

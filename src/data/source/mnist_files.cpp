@@ -9,9 +9,9 @@
 namespace trireme::data {
 namespace {
 
-constexpr std::uint64_t images_magic = 0x803;  // bytes, in three dimensions
-constexpr std::uint64_t labels_magic = 0x801;  // bytes, in one
-constexpr std::uint64_t longest_side = 4096;   // pixels: a header may say anything
+constexpr std::uint64_t images_magic = 0x803;  // three-dimensional array of bytes
+constexpr std::uint64_t labels_magic = 0x801;  // one-dimensional array of bytes
+constexpr std::uint64_t longest_side = 4096;   // pixels; guards against damaged headers
 constexpr std::uint8_t digits = 10;
 
 std::uint64_t read_number(InputFile& file) {

@@ -1,4 +1,5 @@
-// Images and their labels in two files of MNIST's form, IDX: a header of big-endian numbers, then bytes.
+// Reads images and their labels from two files in MNIST's format, IDX: a header of big-endian numbers, then
+// bytes.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +13,13 @@
 namespace trireme::data {
 
 struct IdxHeader {
-    bool is_images = false;   // else labels
-    std::uint64_t count = 0;  // of either
-    ImageSize image;          // of images: one channel
-    std::uint64_t bytes = 0;  // of the whole file, as the header says
+    bool is_images = false;   // false for labels
+    std::uint64_t count = 0;  // of images or labels
+    ImageSize image;          // for images: one channel
+    std::uint64_t bytes = 0;  // of the whole file, according to the header
 };
 
-// The header, which is read from `file`. Throws ConfigError for what is neither images nor labels.
+// Reads the header from `file`. Throws ConfigError if it is of neither images nor labels.
 IdxHeader read_idx_header(InputFile& file);
 
 struct MnistPair {
@@ -27,15 +28,16 @@ struct MnistPair {
     ImageSize size;
 };
 
-// The first file of images with the first of labels, and so on. Reads the headers. Throws ConfigError where a
-// file is left alone, a pair does not have as many images as labels, or a file is not as long as it says.
+// Pairs the first file of images with the first file of labels, and so on. Reads only the headers. Throws
+// ConfigError if a file has no partner, a pair has different counts, or a file does not have the size in its
+// header.
 std::vector<MnistPair> pair_mnist_files(const std::vector<std::string>& files);
 
 class MnistFiles {
 public:
     explicit MnistFiles(const MnistPair& pair);
 
-    // Throws ConfigError where a file does not end where its header says.
+    // Returns false at the end. Throws ConfigError if a file does not end where its header says.
     bool next(SourceRow& row);
     std::uint64_t bytes_read() const { return images_.bytes_read() + labels_.bytes_read(); }
     std::uint64_t position() const { return images_.position() + labels_.position(); }

@@ -14,10 +14,10 @@
 namespace trireme::data {
 namespace {
 
-// Each has next(row), and bytes_read() and position() in the units of SourcePart::size.
+// Every alternative has next(row), and bytes_read() and position() in the units of SourcePart::size.
 using OpenPart = std::variant<SyntheticRows, JsonLines, PlainText, SquadFile, CifarFile, MnistFiles>;
 
-// Of a pipe, which could not be looked at before.
+// Detects the format of a pipe, which could not be inspected earlier.
 SourceFormat format_of_pipe(InputFile& file) {
     const SourceFormat format = format_of_content(file);
     if (kind_of(format) != RowKind::text)
@@ -63,9 +63,9 @@ std::uint64_t unanswerable_in(const OpenPart& part) {
 struct RowReader::State {
     SourceConfig config;
     std::vector<SourcePart> parts;
-    std::size_t part = 0;  // the one being read, or the next to open
+    std::size_t part = 0;  // index of the current part, or of the next to open
     std::optional<OpenPart> opened;
-    std::uint64_t bytes_before = 0;  // of the parts that are done
+    std::uint64_t bytes_before = 0;  // of the finished parts
     std::uint64_t size_before = 0;
     std::uint64_t unanswerable_before = 0;
 

@@ -1,3 +1,4 @@
+// Detects the format of an input by its name or its first bytes.
 #include <filesystem>
 #include <string_view>
 

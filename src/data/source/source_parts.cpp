@@ -31,7 +31,7 @@ std::uint64_t checked_size(const std::string& name) {
         throw ConfigError(cat("the input ", name, " is a folder; name its files: ", name, "/*.jsonl"));
     if (is_standard_input_pipe(name)) return 0;
     const std::uintmax_t size = fs::file_size(name, error);
-    return error ? 0 : size;  // opening it says why
+    return error ? 0 : size;  // opening the file reports the error
 }
 
 SourcePart part_of(const std::string& name, SourceFormat format) {
@@ -70,7 +70,7 @@ void check_one_kind(const std::vector<SourcePart>& parts) {
                                   in_words(part), "; prepare them one by one"));
 }
 
-// Files of images and of labels become one part for each pair.
+// Replaces the files of images and of labels by one part per pair.
 std::vector<SourcePart> with_pairs(std::vector<SourcePart> parts) {
     std::vector<SourcePart> joined;
     std::vector<std::string> files;

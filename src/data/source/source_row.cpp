@@ -6,7 +6,7 @@
 namespace trireme::data {
 namespace {
 
-// The original data set's names, and those of its copy on the Hugging Face hub.
+// Names of fields in the original data set and in its copy on the Hugging Face hub.
 constexpr std::array<std::array<std::string_view, 2>, 3> same_fields = {
     {{"repo", "repository_name"}, {"path", "func_path_in_repository"}, {"url", "func_code_url"}}};
 

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Where in the file a value stands; `elsewhere` is everything that has no part in a row.
+// The position of a value in the file; `elsewhere` covers everything that no row uses.
 enum class Level : std::uint8_t {
     file,
     root,
@@ -28,7 +28,7 @@ enum class Level : std::uint8_t {
 
 struct Step {
     Level from;
-    std::string_view key;  // empty: in a list
+    std::string_view key;  // empty for an element of a list
     bool is_list;
     Level to;
 };
@@ -45,7 +45,7 @@ constexpr std::array<Step, 9> steps = {{{Level::file, "", false, Level::root},
 
 constexpr std::size_t deepest = 200;  // levels of lists and objects; SQuAD has nine
 
-// The values of a JSON text, each with the level it stands at.
+// Visits the values of a JSON text and tracks their levels.
 class LevelHandler : public nlohmann::json_sax<Json> {
 public:
     bool null() override { return true; }
@@ -66,7 +66,8 @@ public:
     bool parse_error(std::size_t position, const std::string&,
                      const nlohmann::detail::exception& error) override {
         const std::string_view text = error.what();
-        const std::size_t mark = text.find("] ");  // "[json.exception.parse_error.101] parse error at ..."
+        // The text is "[json.exception.parse_error.101] parse error at ...".
+        const std::size_t mark = text.find("] ");
         return refuse(cat("broken JSON at byte ", position, ": ",
                           mark == std::string_view::npos ? text : text.substr(mark + 2)));
     }
@@ -148,7 +149,7 @@ private:
     bool has_data_ = false;
 };
 
-// Stops at the first thing in `data`.
+// Stops at the first element of `data`. The text is SQuAD if that is an object or the list is empty.
 class BeginHandler final : public LevelHandler {
 public:
     bool number_unsigned(number_unsigned_t) override { return level() != Level::data; }

@@ -1,4 +1,4 @@
-// A SQuAD file as it is written (Rajpurkar et al. 2016; 2018 for questions without an answer).
+// Parses a SQuAD file (Rajpurkar et al. 2016; 2018 for questions without an answer).
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace trireme::data {
 
-// What the file lacks is left empty.
+// Fields that the file lacks stay empty.
 struct SquadAnswer {
     std::optional<std::string> text;
-    std::optional<std::uint64_t> start;  // Unicode characters before it in the context
+    std::optional<std::uint64_t> start;  // number of Unicode characters before it in the context
 };
 
 struct SquadQuestion {
@@ -29,14 +29,14 @@ struct SquadParagraph {
 };
 
 struct SquadDocument {
-    std::vector<std::string> titles;  // of the articles
+    std::vector<std::string> titles;  // titles of the articles
     std::vector<SquadParagraph> paragraphs;
 };
 
-// Throws ConfigError, which names `file`, for what is no JSON, or has no list `data`.
+// Throws ConfigError, which names `file`, for text that is no JSON or has no list `data`.
 SquadDocument parse_squad(std::string_view json, const std::string& file);
 
-// Whether JSON that begins like this is an object with a list `data` of objects, or an empty one.
+// True if JSON that begins with `begin` is an object whose list `data` is empty or starts with an object.
 bool begins_like_squad(std::string_view begin);
 
 }  // namespace trireme::data

@@ -5,7 +5,7 @@
 namespace trireme::data {
 namespace {
 
-constexpr std::uint64_t largest_file = std::uint64_t{2} << 30;  // SQuAD 2.0 has 42 MB
+constexpr std::uint64_t largest_file = std::uint64_t{2} << 30;  // bytes; SQuAD 2.0 has 42 MB
 
 }  // namespace
 

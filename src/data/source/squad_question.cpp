@@ -1,4 +1,4 @@
-// Where an answer lies in its context, in bytes.
+// Finds the bytes of an answer in its context.
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -16,7 +16,7 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(begin, text.find_last_not_of(white_space) + 1 - begin);
 }
 
-// The byte at which character `number` begins; none where there are fewer.
+// Returns the byte at which character `number` begins, or nullopt if there are fewer characters.
 std::optional<std::size_t> byte_of_character(std::string_view text, std::uint64_t number) {
     const auto begins_character = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
     std::uint64_t seen = 0;
@@ -25,7 +25,7 @@ std::optional<std::size_t> byte_of_character(std::string_view text, std::uint64_
     return std::nullopt;
 }
 
-// Of all places where the context holds the text, the one nearest to `wanted`.
+// Returns the occurrence of the text in the context that is nearest to `wanted`.
 std::optional<std::size_t> nearest(std::string_view context, std::string_view text, std::size_t wanted) {
     const std::size_t after = context.find(text, wanted);
     const std::size_t before = context.rfind(text, wanted);

@@ -9,8 +9,8 @@
 namespace trireme::data {
 namespace {
 
-// Lengths in characters of the 691 functions rebuilt from the CodeSearchNet commit of apache/spark (618d6bff),
-// and the share of functions that are no longer, in thousandths.
+// Quantiles of the lengths, in characters, of the 691 functions rebuilt from the CodeSearchNet commit of
+// apache/spark (618d6bff). `share` is the fraction of functions that are no longer, in thousandths.
 struct Percentile {
     std::uint64_t share;
     std::uint64_t characters;
@@ -27,7 +27,7 @@ constexpr std::array<Percentile, 11> lengths = {{{0, 140},
                                                  {990, 7316},
                                                  {1000, 22200}}};
 
-// One real repository, for the filter of the README's first run, and places that do not exist.
+// One real repository, for the filter of the README's first run, and invented ones.
 struct Repository {
     std::string_view name;
     std::string_view folder;
@@ -59,10 +59,10 @@ std::string commit_of(std::string_view repository) {
 }  // namespace
 
 std::size_t synthetic_length(std::uint64_t seed, std::uint64_t index) {
-    // Steps of the golden ratio fill the unit interval evenly, whatever the number of rows (Weyl's sequence).
+    // Multiples of the golden ratio fill the unit interval evenly for any number of rows (Weyl's sequence).
     const RandomBlock start = random_block(RandomKey{seed}.then("synthetic length"), 0);
     const std::uint64_t position = (static_cast<std::uint64_t>(start[0]) << 32) + index * 0x9E3779B97F4A7C15ULL;
-    const std::uint64_t share = ((position >> 32) * 1'000'000) >> 32;  // in millionths, below a million
+    const std::uint64_t share = ((position >> 32) * 1'000'000) >> 32;  // in millionths, below 1,000,000
     std::size_t upper = 1;
     while (share >= lengths[upper].share * 1000) ++upper;
     const Percentile& low = lengths[upper - 1];

@@ -1,5 +1,5 @@
-// A small grammar of Python functions. Every name in a body was introduced before it: by a parameter, by a loop
-// or by an assignment.
+// A small grammar of Python functions. Every name in a body is introduced before it is used: by a parameter, a
+// loop or an assignment.
 #include <span>
 #include <vector>
 
@@ -22,7 +22,7 @@ enum class Kind { list, number, text, settings };
 
 struct Parameter {
     std::string name;
-    std::string item;  // of a list: what one of its elements is called
+    std::string item;  // for a list: the name of one element
     Kind kind = Kind::list;
 };
 
@@ -46,7 +46,8 @@ std::string capitalised(std::string_view word) {
     return text;
 }
 
-// One function while it is written. Lines are indented by the block's depth; a method's body lies one deeper.
+// Writes one function. Lines are indented by the depth of their block; the body of a method is one level
+// deeper.
 class FunctionWriter {
 public:
     FunctionWriter(Draw& draw, std::size_t length)
@@ -62,7 +63,7 @@ public:
         write_signature();
         write_docstring();
         write_body();
-        code_.pop_back();  // a row does not end in a line break
+        code_.pop_back();  // a row does not end with a newline
         return {class_name_.empty() ? name_ : cat(class_name_, '.', name_), std::move(code_),
                 std::move(docstring_)};
     }
@@ -196,7 +197,7 @@ private:
         throw BugError("a kind of parameter without a guard");
     }
 
-    // Steps until the length is reached; a step that no longer fits is drawn again a few times.
+    // Adds steps until the length is reached. A step that does not fit is replaced a few times.
     void write_steps(const std::string& result, std::size_t ending) {
         int refused = 0;
         while (refused < 6) {
@@ -309,10 +310,10 @@ private:
     }
 
     Draw& draw_;
-    std::size_t length_;  // characters, of the whole function
+    std::size_t length_;  // target characters of the whole function
     const Verb& verb_;
     const Noun& noun_;
-    std::vector<Parameter> parameters_;  // the list first
+    std::vector<Parameter> parameters_;  // the list comes first
     std::string adjective_;
     std::string name_;
     std::string class_name_;

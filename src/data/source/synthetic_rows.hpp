@@ -1,4 +1,4 @@
-// The synthetic sample as a source of rows.
+// Reads the synthetic sample as a source of rows.
 #pragma once
 
 #include <cstddef>

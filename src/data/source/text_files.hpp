@@ -1,4 +1,4 @@
-// Files that hold a row in every line, paragraph, or as a whole.
+// Reads files that hold one row per line or paragraph, or one row in total.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace trireme::data {
 
-// A JSON object in every line that is not blank.
+// Reads one JSON object per line; skips blank lines.
 class JsonLines {
 public:
     explicit JsonLines(InputFile file) : file_(std::move(file)) { file_.skip_byte_order_mark(); }
@@ -24,7 +24,7 @@ private:
 
 class PlainText {
 public:
-    // Throws ConfigError, from next(), for a row of more than `longest` bytes.
+    // next() throws ConfigError for a row of more than `longest` bytes.
     PlainText(InputFile file, RowUnit unit, std::uint64_t longest = InputFile::longest_row)
         : file_(std::move(file)), unit_(unit), longest_(longest) {
         file_.skip_byte_order_mark();

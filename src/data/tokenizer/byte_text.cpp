@@ -9,7 +9,7 @@ namespace {
 
 bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
-// The length of the well-formed sequence that `text` begins with, 0 if it begins with none.
+// Returns the length of the well-formed sequence at the beginning of `text`, or 0 if there is none.
 std::size_t sequence_length(std::string_view text) {
     const auto first = static_cast<unsigned char>(text[0]);
     if (first < 0x80) return 1;
@@ -38,8 +38,8 @@ constexpr bool stands_for_itself(unsigned byte) {
 }
 
 struct Alphabet {
-    std::array<std::uint16_t, 256> characters{};                       // by byte
-    std::array<std::int16_t, first_substitute + substitutes> bytes{};  // by character; -1: none
+    std::array<std::uint16_t, 256> characters{};                       // indexed by byte
+    std::array<std::int16_t, first_substitute + substitutes> bytes{};  // indexed by character; -1 if unused
 };
 
 constexpr Alphabet make_alphabet() {
@@ -91,7 +91,7 @@ std::optional<std::string> unspelled(std::string_view spelling) {
     for (std::size_t i = 0; i < spelling.size(); ++i) {
         unsigned character = static_cast<unsigned char>(spelling[i]);
         if (character >= 0x80) {
-            // Of the alphabet, what is not ASCII takes two bytes: 110xxxxx 10xxxxxx.
+            // Characters of the alphabet that are not ASCII have two bytes: 110xxxxx 10xxxxxx.
             if ((character & 0xe0) != 0xc0 || ++i == spelling.size()) return std::nullopt;
             character = (character & 0x1f) << 6 | (static_cast<unsigned char>(spelling[i]) & 0x3f);
         }

@@ -1,3 +1,4 @@
+// Checks the tokens and merges that a tokenizer's files list, and builds the vocabulary.
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
@@ -139,7 +140,7 @@ private:
     std::unordered_map<std::string, std::uint32_t> ids_;  // by spelling
     std::vector<std::string_view> spellings_;             // by id
     std::vector<bool> is_special_;                        // by id
-    std::vector<bool> is_made_;                           // by id: a merge has it as its result
+    std::vector<bool> is_made_;                           // by id: true if a merge produces the token
     std::vector<std::uint32_t> unmade_;
     std::array<bool, byte_values> bytes_found_{};
     Vocabulary vocabulary_;

@@ -1,3 +1,4 @@
+// Parses single tokens, ids and merges of a tokenizer's files.
 #include "data/tokenizer/tokenizer_files.hpp"
 #include "trireme/base/error.hpp"
 

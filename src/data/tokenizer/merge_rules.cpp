@@ -8,14 +8,14 @@
 namespace trireme::data {
 namespace {
 
-// Up to here, looking at every pair for the best one costs less than keeping them in a heap.
+// Longest piece in which scanning every pair for the best one is cheaper than a heap.
 constexpr std::size_t short_piece = 48;
 
 std::uint64_t joined(std::uint32_t left, std::uint32_t right) {
     return static_cast<std::uint64_t>(left) << 32 | right;
 }
 
-// A doubly linked list over the tokens of a piece; merged tokens drop out of it.
+// A doubly linked list of the tokens of a piece. Merged tokens are unlinked.
 class TokenChain {
 public:
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
@@ -30,17 +30,17 @@ public:
     std::size_t next(std::size_t at) const { return links_[at].next; }
     bool is_linked(std::size_t at) const { return links_[at].next != at; }
 
-    // The token at `at` and its successor become `result`.
+    // Replaces the token at `at` and its successor by `result`.
     void merge(std::size_t at, std::uint32_t result) {
         const std::size_t gone = next(at);
         const std::size_t after = next(gone);
         tokens_[at] = result;
         links_[at].next = after;
         if (after != none) links_[after].previous = at;
-        links_[gone].next = gone;  // the mark of a token that dropped out
+        links_[gone].next = gone;  // marks the token as unlinked
     }
 
-    // Moves what is left to the front of the tokens and says how many they are.
+    // Moves the remaining tokens to the front and returns their number.
     std::size_t compact() {
         std::size_t count = 0;
         for (std::size_t at = 0; at != none; at = next(at)) tokens_[count++] = tokens_[at];
@@ -77,7 +77,7 @@ MergeRules::MergeRules(std::span<const Merge> merges) : slots_(std::bit_ceil(2 *
     }
 }
 
-// The slot that holds the pair, or the free one where it belongs.
+// Returns the slot of the pair, or the free slot where it would be inserted.
 std::size_t MergeRules::slot_of(std::uint64_t pair) const {
     const std::size_t last = slots_.size() - 1;
     const std::uint64_t mixed = (pair ^ pair >> 29) * 0x9e3779b97f4a7c15;
@@ -96,7 +96,7 @@ std::size_t MergeRules::apply(std::span<std::uint32_t> tokens) const {
 }
 
 std::size_t MergeRules::apply_to_short(std::span<std::uint32_t> tokens) const {
-    std::array<Rule, short_piece> rules;  // of each token and its successor; none for the last
+    std::array<Rule, short_piece> rules;  // rule of each token with its successor
     std::size_t count = tokens.size();
     for (std::size_t i = 0; i + 1 < count; ++i) rules[i] = rule_for(tokens[i], tokens[i + 1]);
 
@@ -136,7 +136,7 @@ std::size_t MergeRules::apply_to_long(std::span<std::uint32_t> tokens) const {
         candidates.pop();
         if (!chain.is_linked(best.at)) continue;
         const Rule rule = rule_at(best.at);
-        if (rule.rank != best.rank) continue;  // a neighbour was merged since
+        if (rule.rank != best.rank) continue;  // a neighbour has been merged since
         chain.merge(best.at, rule.result);
         propose(chain.previous(best.at));
         propose(best.at);

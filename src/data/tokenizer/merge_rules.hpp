@@ -1,4 +1,4 @@
-// The merges of a BPE vocabulary, made fast to apply.
+// The merges of a BPE vocabulary in a form that is fast to apply.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ class MergeRules {
 public:
     explicit MergeRules(std::span<const Merge> merges);
 
-    // Merges neighbours in `tokens`, always the earliest merge of the list that fits and of its places the
-    // leftmost, until none fits. Works in place and returns how many tokens are left, at the front. A piece of
-    // n bytes takes time n log n, however long it is.
+    // Repeatedly applies the earliest applicable merge of the list, at its leftmost position, until none
+    // applies. Works in place and returns the number of remaining tokens, which are at the front. Takes time n
+    // log n for a piece of n bytes.
     std::size_t apply(std::span<std::uint32_t> tokens) const;
 
 private:
     struct Rule {
-        std::uint32_t rank =
-            std::numeric_limits<std::uint32_t>::max();  // its place in the list; the maximum: no rule
+        // Index in the list of merges; the maximum means that there is no rule.
+        std::uint32_t rank = std::numeric_limits<std::uint32_t>::max();
         std::uint32_t result = 0;
 
         bool exists() const { return rank != std::numeric_limits<std::uint32_t>::max(); }
@@ -38,7 +38,7 @@ private:
     std::size_t apply_to_short(std::span<std::uint32_t> tokens) const;
     std::size_t apply_to_long(std::span<std::uint32_t> tokens) const;
 
-    std::vector<Slot> slots_;  // open addressing: a power of two, at most half full
+    std::vector<Slot> slots_;  // open addressing; the size is a power of two, at most half is used
 };
 
 }  // namespace trireme::data

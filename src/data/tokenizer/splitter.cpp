@@ -9,7 +9,7 @@
 namespace trireme::data {
 namespace {
 
-// GPT-2's pattern with white space spelled out, [\p{Z}\t-\r\x85]: PCRE2's \s has U+180E besides, which Unicode
+// GPT-2's pattern with explicit white space, [\p{Z}\t-\r\x85]. PCRE2's \s also contains U+180E, which Unicode
 // no longer counts as a space.
 constexpr const char* gpt2_pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{Z}\x{9}-\x{d}\x{85}\p{L}\p{N}]+)"
@@ -24,7 +24,7 @@ pcre2_code* compile() {
     if (code == nullptr)
         throw ResourceError(cat("PCRE2 refuses GPT-2's pattern at character ", at, " with its error ", error,
                                 "; link a PCRE2 that was built with Unicode support"));
-    // Where memory may not be made executable there is no JIT: matching is then slower and otherwise the same.
+    // If memory may not be made executable, there is no JIT; matching is then slower but gives the same result.
     pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
     return code;
 }

@@ -1,4 +1,4 @@
-// GPT-2's pre-tokens: the pieces of a text that merges never cross.
+// Splits text into GPT-2's pre-tokens, the pieces that merges never cross.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,14 @@
 
 namespace trireme::data {
 
-// Cuts by GPT-2's pattern. Unicode classes are those of PCRE2's tables; white space is what Python's regex
-// module, which GPT-2 was trained with, takes it to be. Never changes: any number of threads may share one.
+// Splits by GPT-2's pattern. Unicode classes are those of PCRE2's tables; white space is defined as in Python's
+// regex module, with which GPT-2 was trained. Immutable: any number of threads may share one.
 class Splitter {
 public:
     Splitter();
 
-    // Calls visit(std::string_view piece) for consecutive pieces that make up `text`, none empty. A byte that
-    // is not part of well-formed UTF-8 is a piece by itself.
+    // Calls visit(std::string_view piece) for the consecutive, non-empty pieces of `text`. A byte that is not
+    // part of well-formed UTF-8 is a piece by itself.
     template <class Visit>
     void split(std::string_view text, Visit visit) const {
         Cursor cursor(*this, text);
@@ -38,7 +38,7 @@ private:
         const void* pattern_;
         std::unique_ptr<void, FreeMatch> match_;
         std::string_view text_;
-        std::size_t at_ = 0;           // pieces before it were handed out
+        std::size_t at_ = 0;           // start of the next piece
         std::size_t well_formed_ = 0;  // text_[at_, well_formed_) is UTF-8
     };
 

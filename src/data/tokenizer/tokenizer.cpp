@@ -12,7 +12,7 @@
 namespace trireme::data {
 namespace {
 
-// The SHA-256 of OpenAI's vocabulary in the form of to_bytes(), and how many tokens it has.
+// SHA-256 of to_bytes() for OpenAI's vocabulary, and its number of tokens.
 constexpr std::string_view gpt2_hash = "2eaffd7cc0fc2077339c7be396ca35adf227668e2318737222ee99785c351b23";
 constexpr std::size_t gpt2_tokens = 50257;
 
@@ -23,7 +23,8 @@ std::string name_of(const Vocabulary& vocabulary) {
     return cat("bpe-", size);
 }
 
-// A file of a tokenizer has room for one token of a spelling.
+// Throws ConfigError if an ordinary token has the spelling, because a tokenizer's file can hold a spelling only
+// once.
 void refuse_spelling_of_text(const Vocabulary& vocabulary, const std::string& spelling) {
     for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id)
         if (spelled(vocabulary.tokens[id]) == spelling)
@@ -67,8 +68,8 @@ public:
     }
 
 private:
-    // The tokens that merging their own bytes gives back. (Not every token is: an earlier merge may get in
-    // between.)
+    // Returns the tokens that result from merging their own bytes. Not every token does, because an earlier
+    // merge may interfere.
     std::vector<std::uint32_t> whole_words() const {
         std::vector<std::uint32_t> found;
         std::vector<std::uint32_t> merged;

@@ -18,12 +18,12 @@ struct FilePair {
 
 constexpr FilePair file_pairs[] = {{"encoder.json", "vocab.bpe"}, {"vocab.json", "merges.txt"}};
 
-// A line for each merge, below an optional line "#version: 0.2".
+// Parses one merge per line, after an optional line "#version: 0.2".
 std::vector<std::pair<std::string, std::string>> parse_merge_lines(const std::string& text,
                                                                    const std::string& source) {
     std::vector<std::pair<std::string, std::string>> merges;
     std::istringstream lines(text);
-    lines.exceptions(std::ios::badbit);  // no memory is an error, not the end of the text
+    lines.exceptions(std::ios::badbit);  // running out of memory is an error, not the end
     std::string line;
     for (bool is_first = true; std::getline(lines, line); is_first = false) {
         if (!line.empty() && line.back() == '\r') line.pop_back();
@@ -51,7 +51,7 @@ Vocabulary read_tokenizer_json(const fs::path& path) {
 }  // namespace
 
 Vocabulary read_vocabulary(const fs::path& folder_or_file) {
-    std::error_code ignored;  // of a path that cannot be looked at: reading it says why
+    std::error_code ignored;  // a path that cannot be accessed fails when it is read
     if (!fs::is_directory(folder_or_file, ignored)) return read_tokenizer_json(folder_or_file);
     const fs::path& folder = folder_or_file;
     for (const FilePair& names : file_pairs)

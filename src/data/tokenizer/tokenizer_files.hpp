@@ -1,4 +1,4 @@
-// Tokenizers in GPT-2's style on disk: OpenAI's pair of files, and the tokenizer.json of Hugging Face.
+// Reads and writes tokenizers in GPT-2's style: OpenAI's pair of files, and Hugging Face's tokenizer.json.
 #pragma once
 
 #include <cstddef>
@@ -21,37 +21,38 @@ struct ListedToken {
 };
 
 struct Listing {
-    std::string vocabulary_source;  // what messages call the list of tokens: a path
-    std::string merges_source;      // the same for the merges
+    std::string vocabulary_source;  // path of the list of tokens, for messages
+    std::string merges_source;      // path of the list of merges, for messages
     std::vector<ListedToken> tokens;
-    std::vector<ListedToken> specials;  // may repeat tokens of the list above
+    std::vector<ListedToken> specials;  // may repeat entries of `tokens`
     std::vector<std::pair<std::string, std::string>> merges;
 };
 
-// Throws ConfigError with the first thing found wrong: ids with a hole or given twice, a byte without a token,
-// a merge of unknown tokens, a token that no merge makes. (Of those, spellings like <pad> and [PAD] are taken
-// for special.)
+// Checks a listing and builds its vocabulary. Throws ConfigError for the first error: ids with a hole or given
+// twice, a byte without a token, a merge of unknown tokens, or a token that no merge makes. Among tokens that
+// no merge makes, spellings like <pad> and [PAD] count as special.
 Vocabulary checked(const Listing& listing);
 
-// The object {"spelling": id, ...}. Throws ConfigError if it is anything else.
+// Parses the object {"spelling": id, ...}. Throws ConfigError for anything else.
 std::vector<ListedToken> parse_tokens(const nlohmann::json& object, const std::string& source);
 
-// The id of the token `spelling`. Throws ConfigError for anything but a whole number below 2^31.
+// Parses the id of the token `spelling`. Throws ConfigError for anything but an integer from 0 to 2^31 - 1.
 std::uint32_t parse_id(const nlohmann::json& id, const std::string& spelling, const std::string& source);
 
-// The parts of "left right", the `number`th merge of `source`, counted from 1. Throws ConfigError if they are
-// not two.
+// Parses "left right", merge number `number` of `source`, counted from 1. Throws ConfigError if there are not
+// two parts.
 std::pair<std::string, std::string> parse_merge(std::string_view text, std::size_t number,
                                                 const std::string& source);
 
-// Reads a folder or a tokenizer.json. Throws ConfigError with the name of the file and what is wrong with it.
+// Reads a folder or a tokenizer.json. Throws ConfigError, which names the file and the error.
 Vocabulary read_vocabulary(const std::filesystem::path& folder_or_file);
 
-// The text of a tokenizer.json; `source` names it in messages. Throws ConfigError for every setting under which
-// Hugging Face would make other ids than GPT-2's way does.
+// Parses a tokenizer.json; `source` names it in messages. Throws ConfigError for every setting with which
+// Hugging Face would produce other ids than GPT-2's algorithm.
 Vocabulary parse_tokenizer_json(std::string_view text, const std::string& source);
 
-// The vocabulary as a tokenizer.json, one line, keys sorted: equal vocabularies give equal bytes.
+// Returns the vocabulary as a tokenizer.json with one line and sorted keys: equal vocabularies give equal
+// bytes.
 std::string tokenizer_json(const Vocabulary& vocabulary);
 
 }  // namespace trireme::data

@@ -1,4 +1,5 @@
-// The tokenizer.json of Hugging Face's tokenizers library, as far as it describes GPT-2's way.
+// Parses and writes the tokenizer.json of Hugging Face's tokenizers library, as far as it describes GPT-2's
+// algorithm.
 #include <algorithm>
 
 #include "data/tokenizer/byte_text.hpp"
@@ -16,7 +17,7 @@ template <class... Parts>
     throw ConfigError(cat(source, ' ', parts..., "; Trireme reads GPT-2 style byte-level BPE only"));
 }
 
-// A copy of a member, or null where there is none: the library treats both alike.
+// Returns a copy of a member, or null if there is none: the library treats both alike.
 json member(const json& object, const char* key) {
     const auto at = object.find(key);
     return at == object.end() ? json() : *at;
@@ -27,7 +28,7 @@ bool has_flag(const json& object, const char* key, bool otherwise) {
     return flag.is_boolean() ? flag.get<bool>() : otherwise;
 }
 
-// What kind of step a part is, in the library's words: "ByteLevel", "NFC"; "none" where there is none.
+// Returns the library's type of a processing step, such as "ByteLevel" or "NFC", or "none" if there is no step.
 std::string type_of(const json& part) {
     if (part.is_null()) return "none";
     const json type = member(part, "type");
@@ -35,7 +36,7 @@ std::string type_of(const json& part) {
 }
 
 void check_model(const json& model, const std::string& source) {
-    const std::string type = model.contains("type") ? type_of(model) : "BPE";  // old files leave it out
+    const std::string type = model.contains("type") ? type_of(model) : "BPE";  // old files omit it
     if (type != "BPE") refuse(source, "is a ", type, " tokenizer");
     for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
         const json value = member(model, key);
@@ -58,7 +59,7 @@ void check_steps(const json& file, const std::string& source) {
     const std::string decoder = type_of(member(file, "decoder"));
     if (decoder != "ByteLevel") refuse(source, "has the decoder ", decoder, " in place of ByteLevel");
     const json after = member(file, "post_processor");
-    // A template without special tokens leaves the ids as they are; recent transformers write one for GPT-2.
+    // A template without special tokens does not change the ids; recent transformers write one for GPT-2.
     const bool is_idle_template =
         type_of(after) == "TemplateProcessing" && member(after, "special_tokens").empty();
     if (!after.is_null() && type_of(after) != "ByteLevel" && !is_idle_template)

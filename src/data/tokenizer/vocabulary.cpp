@@ -35,8 +35,8 @@ struct PairHash {
 
 struct Occurrences {
     std::int64_t count = 0;
-    bool is_merged = false;          // it is in the list of merges
-    std::vector<std::size_t> words;  // where the pair was seen; some may have lost it since
+    bool is_merged = false;          // true if it is in the list of merges
+    std::vector<std::size_t> words;  // words that had the pair; some may have lost it since
 };
 
 struct Candidate {
@@ -55,7 +55,7 @@ struct ComesLater {
     }
 };
 
-// The different pieces of the texts in the order of their first appearance.
+// Returns the distinct pieces of the texts with their counts, in the order of their first appearance.
 std::vector<Word> count_words(std::span<const std::string> texts) {
     std::unordered_map<std::string_view, std::size_t> positions;
     std::vector<Word> words;
@@ -76,7 +76,7 @@ class Trainer {
 public:
     explicit Trainer(std::vector<Word> words)
         : words_(std::move(words)), queue_(ComesLater{vocabulary_.tokens}) {
-        vocabulary_.tokens.pop_back();  // the end token, until the merges are known
+        vocabulary_.tokens.pop_back();  // removes the end token until the merges are known
         for (std::size_t word = 0; word < words_.size(); ++word) {
             const std::vector<std::uint32_t>& tokens = words_[word].tokens;
             for (std::size_t i = 0; i + 1 < tokens.size(); ++i) change({tokens[i], tokens[i + 1]}, word, +1);
@@ -104,11 +104,12 @@ public:
 private:
     void merge(Pair pair) {
         const std::uint32_t result = token_of(pair);
-        // A pair comes back when one of its tokens is made a second way; one rule covers it both times.
+        // A pair reappears if one of its tokens can be made in a second way. The list of merges contains it
+        // only once.
         const Occurrences seen = std::exchange(pairs_.at(pair), {.count = 0, .is_merged = true, .words = {}});
         if (!seen.is_merged) vocabulary_.merges.push_back({pair.left, pair.right, result});
         for (const std::size_t word : seen.words) merge_in(word, pair, result);
-        pairs_.at(pair).count = 0;  // in "aaa" the pair "aa" overlaps itself
+        pairs_.at(pair).count = 0;  // overlapping pairs, such as "aa" in "aaa", were miscounted
 
         std::sort(grown_.begin(), grown_.end());
         grown_.erase(std::unique(grown_.begin(), grown_.end()), grown_.end());
@@ -116,7 +117,8 @@ private:
         grown_.clear();
     }
 
-    // Two pairs can join to the same bytes (a+bc, ab+c); they are then one token.
+    // Returns the token of the joined pair. Two pairs may join to the same bytes (a+bc, ab+c) and then share
+    // one token.
     std::uint32_t token_of(Pair pair) {
         const auto next_id = static_cast<std::uint32_t>(vocabulary_.tokens.size());
         std::string bytes = vocabulary_.tokens[pair.left] + vocabulary_.tokens[pair.right];
@@ -125,7 +127,7 @@ private:
         return at->second;
     }
 
-    // Merges from left to right, and moves the counts of the pairs that a merged one touches.
+    // Merges from left to right, and updates the counts of the pairs that a merged one touches.
     void merge_in(std::size_t word, Pair pair, std::uint32_t result) {
         std::vector<std::uint32_t>& tokens = words_[word].tokens;
         std::size_t kept = 0;
@@ -158,10 +160,10 @@ private:
 
     Vocabulary vocabulary_ = byte_vocabulary();
     std::vector<Word> words_;
-    std::unordered_map<std::string, std::uint32_t> ids_;  // of the tokens' bytes
+    std::unordered_map<std::string, std::uint32_t> ids_;  // by the bytes of the token
     std::unordered_map<Pair, Occurrences, PairHash> pairs_;
-    std::vector<Pair> grown_;  // pairs whose count the present merge raised
-    std::priority_queue<Candidate, std::vector<Candidate>, ComesLater> queue_;  // some counts are out of date
+    std::vector<Pair> grown_;  // pairs whose count the current merge raised
+    std::priority_queue<Candidate, std::vector<Candidate>, ComesLater> queue_;  // some counts are outdated
 };
 
 }  // namespace

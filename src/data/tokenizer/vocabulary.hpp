@@ -1,4 +1,4 @@
-// The tokens of a byte-pair encoding, and how they are learned from texts.
+// The vocabulary of a byte-pair encoding, and how it is learned from texts.
 #pragma once
 
 #include <array>
@@ -12,11 +12,11 @@
 
 namespace trireme::data {
 
-// What defines a byte-level BPE tokenizer, as plain data.
+// The data that define a byte-level BPE tokenizer.
 inline constexpr std::size_t byte_values = 256;
 inline constexpr std::string_view end_of_text = "<|endoftext|>";
 
-// The neighbours `left` and `right` become the one token `result`.
+// Replaces the neighbours `left` and `right` by the token `result`.
 struct Merge {
     std::uint32_t left;
     std::uint32_t right;
@@ -24,22 +24,22 @@ struct Merge {
 };
 
 struct Vocabulary {
-    std::vector<std::string> tokens;                       // by id: the bytes a token stands for
-    std::vector<Merge> merges;                             // the first is applied first
-    std::vector<std::uint32_t> specials;                   // ascending; ids that text never becomes
-    std::array<std::uint32_t, byte_values> byte_tokens{};  // the token of each byte
+    std::vector<std::string> tokens;                       // by id: the bytes of the token
+    std::vector<Merge> merges;                             // in the order of application
+    std::vector<std::uint32_t> specials;                   // ascending ids that encode() never returns for text
+    std::array<std::uint32_t, byte_values> byte_tokens{};  // token of each byte
 
-    // The special token of that spelling.
+    // Returns the special token with this spelling, or nullopt.
     std::optional<std::uint32_t> special_token(std::string_view spelling) const;
 };
 
-// The 256 bytes in order and the end token: what raw bytes use and training begins with.
+// Returns the 256 bytes in order and the end token. Used for raw bytes and as the start of training.
 Vocabulary byte_vocabulary();
 
-// Learns byte-pair merges (Sennrich et al. 2016, algorithm 1) within GPT-2's pieces of the texts: the most
-// frequent pair of neighbours becomes a token, of equally frequent ones the pair whose bytes come first (the
-// left token's, then the right one's), until there are `vocabulary_size` tokens or no pair occurs twice. The
-// end token comes last. Throws ConfigError below 257.
+// Learns byte-pair merges (Sennrich et al. 2016, algorithm 1) within GPT-2's pieces of the texts. The most
+// frequent pair of neighbours becomes a token; the bytes of the left, then of the right token break ties.
+// Learning stops at `vocabulary_size` tokens or if no pair occurs twice. The end token comes last. Throws
+// ConfigError if `vocabulary_size` is below 257.
 Vocabulary learn_merges(std::span<const std::string> texts, std::size_t vocabulary_size);
 
 }  // namespace trireme::data

@@ -1,4 +1,4 @@
-// Which pieces are one token as a whole: most words of a text, found without merging anything.
+// Finds pieces that are one token as a whole, as most words of a text are, without applying merges.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,14 @@ public:
 
 private:
     struct Slot {
-        std::uint32_t fingerprint = 0;  // of the word's hash: spares most comparisons
+        std::uint32_t fingerprint = 0;  // of the word's hash; avoids most comparisons
         std::uint32_t id = free;
     };
 
     static constexpr std::uint32_t free = 0xffffffff;
 
     std::span<const std::string> tokens_;
-    std::vector<Slot> slots_;  // open addressing: a power of two, at most half full
+    std::vector<Slot> slots_;  // open addressing; the size is a power of two, at most half is used
 };
 
 }  // namespace trireme::data

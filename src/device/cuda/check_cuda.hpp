@@ -1,4 +1,4 @@
-// What CUDA's calls answer, as errors that say what to do.
+// Turns error codes of CUDA into exceptions that say what to do.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,7 +7,7 @@
 
 namespace trireme::device {
 
-// Throws ResourceError unless the call succeeded. A failure of work that was given before may come up here.
+// Throws ResourceError unless the call succeeded. It may also report a failure of work that was queued earlier.
 void check_cuda(cudaError_t code, const char* call, Where where = Where::here());
 
 }  // namespace trireme::device

@@ -33,14 +33,15 @@ GpuFacts facts_of(int number) {
             .shared_memory_bytes = properties.sharedMemPerBlockOptin};
 }
 
-// A thread of its own has the first GPU in use until it is told otherwise.
+// Selects the GPU of `memory` for the calling thread. A new thread starts with the first GPU selected.
 void use_gpu_of(const void* memory) {
     cudaPointerAttributes attributes{};
     check_cuda(cudaPointerGetAttributes(&attributes, memory), "cudaPointerGetAttributes");
     if (attributes.type == cudaMemoryTypeDevice) check_cuda(cudaSetDevice(attributes.device), "cudaSetDevice");
 }
 
-// What is given back stays with the process: the next plan takes as much again.
+// Returns the memory pool of the GPU in use. Freed memory
+// stays in it, because the next plan needs as much again.
 cudaMemPool_t memory_pool() {
     int number = 0;
     cudaMemPool_t pool = nullptr;
@@ -58,7 +59,7 @@ std::uint64_t of_pool(cudaMemPoolAttr attribute) {
 cudaEvent_t event_of(void* handle) { return static_cast<cudaEvent_t>(handle); }
 cudaStream_t stream_of(void* handle) { return static_cast<cudaStream_t>(handle); }
 
-// As CUDA counts: 1000 times the major one and 10 times the minor one.
+// Formats a version of CUDA, which is encoded as 1000 * major + 10 * minor.
 std::string version(int number) { return cat(number / 1000, ".", number % 1000 / 10); }
 
 std::string driver_complaint() {
@@ -69,10 +70,10 @@ std::string driver_complaint() {
                version(CUDART_VERSION), ": install a newer driver, or build with an older CUDA");
 }
 
-// Whether what was asked for has been done.
+// Returns false if the queried work is not ready. Throws ResourceError if it failed.
 bool is_done(cudaError_t answer) {
     if (answer == cudaErrorNotReady) {
-        cudaGetLastError();  // forgets it: it is no error, and would be found by whoever asks for the last one
+        cudaGetLastError();  // clears the code: it is no error, and a later cudaGetLastError() would return it
         return false;
     }
     check_cuda(answer, "work of the GPU");
@@ -81,7 +82,7 @@ bool is_done(cudaError_t answer) {
 
 }  // namespace
 
-// The default stream waits for all others, and they for it.
+// The event is recorded in the default stream, which waits for all blocking streams.
 void wait_for_gpu(const void* memory, const Patience& patience) {
     use_gpu_of(memory);
     const GpuMoment now;
@@ -108,7 +109,7 @@ GpuSearch find_gpus() {
 
 void use_gpu(int number) {
     check_cuda(cudaSetDevice(number), "cudaSetDevice");
-    check_cuda(cudaFree(nullptr), "the GPU's start");  // now, not in the middle of a step
+    check_cuda(cudaFree(nullptr), "the GPU's start");  // creates the context now, not within a step
     std::uint64_t everything = std::numeric_limits<std::uint64_t>::max();
     check_cuda(cudaMemPoolSetAttribute(memory_pool(), cudaMemPoolAttrReleaseThreshold, &everything),
                "cudaMemPoolSetAttribute");
@@ -130,14 +131,14 @@ std::size_t free_gpu_memory() {
 std::byte* take_gpu_memory(std::size_t bytes) {
     void* memory = nullptr;
     cudaError_t code = cudaMallocAsync(&memory, bytes, nullptr);
-    if (code == cudaErrorMemoryAllocation) {  // what the pool keeps may lie in pieces
+    if (code == cudaErrorMemoryAllocation) {  // the pool's free memory may be fragmented
         cudaGetLastError();
         check_cuda(cudaStreamSynchronize(nullptr), "memory of the GPU");
         check_cuda(cudaMemPoolTrimTo(memory_pool(), 0), "cudaMemPoolTrimTo");
         code = cudaMallocAsync(&memory, bytes, nullptr);
     }
     if (code == cudaErrorMemoryAllocation) {
-        cudaGetLastError();  // forgets it: whoever catches this may go on
+        cudaGetLastError();  // clears the code, because the caller may catch this and continue
         throw ResourceError(
             cat("the GPU has no ", bytes / megabyte, " MB more: ", free_gpu_memory() / megabyte,
                 " MB are free; use a smaller --batch, more --microbatches, --recompute or more ranks"));
@@ -148,10 +149,10 @@ std::byte* take_gpu_memory(std::size_t bytes) {
     return static_cast<std::byte*>(memory);
 }
 
-// Once all that the GPU was given until now is done.
+// The memory is freed in the default stream, so after all work that is queued now.
 void give_back_gpu_memory(std::byte* memory) noexcept { cudaFreeAsync(memory, nullptr); }
 
-// CUDA does not say what the highest is between its being forgotten and the next taking.
+// After a reset, CUDA's high-water mark is too low until the next allocation; hence the maximum.
 std::size_t most_gpu_memory() {
     return std::max(of_pool(cudaMemPoolAttrUsedMemHigh), of_pool(cudaMemPoolAttrUsedMemCurrent));
 }
@@ -168,7 +169,8 @@ std::byte* take_pinned_memory(std::size_t bytes) {
     return static_cast<std::byte*>(memory);
 }
 
-// It waits for the GPU, which may hang where an exception ends the job: the system takes the memory back then.
+// cudaFreeHost waits for the GPU, which may hang if an
+// exception ends the job. The system frees the memory then.
 void give_back_pinned_memory(std::byte* memory) noexcept {
     if (std::uncaught_exceptions() == 0) cudaFreeHost(memory);
 }
@@ -184,7 +186,7 @@ void copy_gpu_rows(void* to, std::size_t to_stride, const void* from, std::size_
         check_cuda(cudaMemcpy2D(to, to_stride, from, from_stride, row_bytes, rows, cudaMemcpyDefault),
                    "cudaMemcpy2D");
     }
-    // Within the GPU a copy is not waited for by itself.
+    // Copies within the GPU do not block by themselves.
     check_cuda(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 

@@ -17,7 +17,7 @@ constexpr double milli = 1e-3;
 
 nvml::Device device_of(void* handle) { return static_cast<nvml::Device>(handle); }
 
-// What `ask` is answered, in units of `unit`.
+// Returns the value that `ask` writes, times `unit`; empty if NVML does not report it.
 template <class Value, class Ask>
 std::optional<double> told(const Ask& ask, double unit = 1) {
     Value value{};
@@ -25,7 +25,7 @@ std::optional<double> told(const Ask& ask, double unit = 1) {
     return static_cast<double>(value) * unit;
 }
 
-// Of a function that says how many there are where there is no room for them.
+// Reads a list from an NVML function that, called with null, returns the number of elements.
 template <class Ask>
 std::vector<unsigned> list_of(const Ask& ask) {
     unsigned count = 0;
@@ -37,7 +37,7 @@ std::vector<unsigned> list_of(const Ask& ask) {
     return list;
 }
 
-// "are 1200 and 1215 MHz", or which one is.
+// Returns "are 1200 and 1215 MHz", or "is 1980 MHz" if all clocks lie on one side of `mhz`.
 std::string nearest_of(int mhz, const std::vector<int>& clocks) {
     const auto below = std::ranges::find_if(clocks, [&](int clock) { return clock < mhz; });
     if (below == clocks.begin()) return cat("is ", clocks.front(), " MHz");
@@ -97,7 +97,7 @@ GpuLimits GpuMeter::limits() const {
             })};
 }
 
-// Those beside the highest clock of the memory, which is the one that computing has.
+// Lists the clocks for the highest memory clock, which is the one in use while a GPU computes.
 std::vector<int> GpuMeter::clocks() const {
     const std::vector<unsigned> memory = list_of([&](unsigned* count, unsigned* mhz) {
         return library_->memory_clocks(device_of(device_), count, mhz);
@@ -112,7 +112,7 @@ std::vector<int> GpuMeter::clocks() const {
     return clocks;
 }
 
-// A GPU that does not tell its clocks says itself whether it has this one.
+// If the clocks are unknown, setting the clock fails later if the GPU does not support it.
 void GpuMeter::check_clock(int mhz) const {
     const std::vector<int> known = clocks();
     if (known.empty() || std::ranges::find(known, mhz) != known.end()) return;

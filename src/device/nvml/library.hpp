@@ -1,5 +1,6 @@
-// The few functions of NVIDIA's management library (NVML) that are used here, declared as its reference has
-// them (docs.nvidia.com/deploy/nvml-api): it comes with the driver, and its header only with CUDA's toolkit.
+// Declares the functions of NVIDIA's management library (NVML) that are
+// used here, after its reference (docs.nvidia.com/deploy/nvml-api). The
+// library comes with the driver, but its header only with the CUDA toolkit.
 #pragma once
 
 #include <string>
@@ -29,24 +30,24 @@ enum class Sensor : unsigned { gpu = 0 };
 struct Memory {
     unsigned long long total;
     unsigned long long free;
-    unsigned long long used;  // what the driver keeps for itself among it
+    unsigned long long used;  // includes what the driver reserves
 };
 
 // nvmlDevice_t
 using Device = struct DeviceOfDriver*;
 
-// Open and started as long as it lives.
+// Loads and initializes NVML; shuts it down in the destructor.
 class Library {
 public:
-    // By its name or path. Throws ResourceError where there is none, or it does not start.
+    // `name` is a name or path. Throws ResourceError if the library is missing or does not start.
     explicit Library(const std::string& name);
     ~Library();
     Library(const Library&) = delete;
     Library& operator=(const Library&) = delete;
 
-    // "550.54.15"; empty: it does not tell.
+    // Version of the driver, "550.54.15"; empty if unknown.
     std::string driver() const;
-    // In the library's own words.
+    // NVML's own description of the result.
     std::string words_of(Result result) const;
 
     Result (*device_at)(const char* bus_id, Device* device) = nullptr;

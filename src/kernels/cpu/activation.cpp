@@ -9,7 +9,7 @@
 namespace trireme::kernels {
 namespace {
 
-// (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u)): one exponential and no hyperbolic function.
+// Uses (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u)), which needs one exponential and no hyperbolic function.
 template <class T>
 struct GeluTanh {
     static constexpr T linear = static_cast<T>(2 * 0.79788456080286535588);  // 2 sqrt(2 / pi)
@@ -25,7 +25,7 @@ struct GeluTanh {
 
 template <class T>
 struct Gelu {
-    static constexpr T peak = static_cast<T>(0.39894228040143267794);  // of the density: 1 / sqrt(2 pi)
+    static constexpr T peak = static_cast<T>(0.39894228040143267794);  // density at 0: 1 / sqrt(2 pi)
 
     static T value(T x) { return x * cpu::gaussian(x).share; }
     static T slope(T x) {
@@ -34,11 +34,11 @@ struct Gelu {
     }
 };
 
-// tanh(x) = (exp(2 x) - 1) / (exp(2 x) + 1), of which the numerator keeps its digits near zero;
-// its slope is 4 exp(-2 x) / (1 + exp(-2 x))^2, even in x.
+// Uses tanh(x) = (exp(2 x) - 1) / (exp(2 x) + 1), whose numerator is computed without cancellation near zero.
+// The derivative is 4 exp(-2 x) / (1 + exp(-2 x))^2, which is even in x.
 template <class T>
 struct Tanh {
-    static constexpr T flat = 20;  // from here on the result is 1
+    static constexpr T flat = 20;  // beyond it the result is 1
 
     static T value(T x) {
         const T above = x > flat ? flat : x;
@@ -52,7 +52,7 @@ struct Tanh {
     }
 };
 
-// Calls `use(Function{})`.
+// Calls `use(Function{})` with the function of `kind`.
 template <class T, class Use>
 void visit_function(ActivationKind kind, const Use& use) {
     switch (kind) {

@@ -1,4 +1,4 @@
-// The weights are made again from the scores and log_sum, block by block. With m the dropout factors, and
+// Recomputes the weights from the scores and log_sum, block by block. With m the dropout factors, and
 // delta = grad_output . output for each query:
 //   weight = exp(score - log_sum)        grad_value = (m weight)^T grad_output
 //   grad_score = weight (m (grad_output value^T) - delta)
@@ -43,7 +43,7 @@ struct Workspace {
     T log_sum[block_rows];
 };
 
-// The heads that share one key and value, in one segment: they add to the same gradients.
+// The query heads that share one key-value head, in one segment. They add to the same gradients.
 template <class T>
 class BackwardGroup {
 public:
@@ -116,7 +116,7 @@ private:
         }
     }
 
-    // Turns one query's scores into weights, and the gradients of its weights into those of its scores.
+    // Replaces one query's scores by its weights, and the gradients of the weights by those of the scores.
     void grade(const BlockPair& pair, std::size_t q, const WeightFactors<T>& factors) {
         T* weights = work_.weights.data() + q * block_rows;
         T* grads = work_.grad_scores.data() + q * block_rows;
@@ -144,8 +144,8 @@ private:
     const AttentionBackward& op_;
     const Segment& segment_;
     std::size_t group_;
-    std::size_t channels_;  // of one head
-    std::size_t stride_;    // of its packed rows
+    std::size_t channels_;  // channels of one head
+    std::size_t stride_;    // elements from one packed row to the next
     Workspace<T>& work_;
 };
 

@@ -1,7 +1,7 @@
-// What forward and backward attention share: which blocks meet, their products, masks and tasks.
+// Shared parts of forward and backward attention: pairs of blocks, their matmuls, masks and tasks.
 //
-// A segment is cut into blocks of block_rows rows. Of the (query block, key block) pairs only those are visited
-// that some query sees, and in the pairs on the diagonal only the register tiles it touches:
+// A segment is divided into blocks of block_rows rows. A (query block, key block) pair is skipped if the causal
+// mask hides all of it. In the pairs on the diagonal, register tiles above the diagonal are skipped:
 //
 //           keys 0  1  2
 //   queries 0    d            # whole
@@ -20,7 +20,7 @@
 
 namespace trireme::kernels::cpu {
 
-// A pair of blocks of one segment.
+// A query block and a key block of one segment.
 struct BlockPair {
     std::size_t query_begin;  // counted from the segment's begin
     std::size_t key_begin;
@@ -29,13 +29,13 @@ struct BlockPair {
     bool is_causal;
 
     bool is_diagonal() const { return is_causal && query_begin == key_begin; }
-    // How many of the block's keys the queries up to `query` see.
+    // Number of the block's keys that the queries up to `query` attend to.
     std::size_t keys_seen(std::size_t query) const { return is_diagonal() ? std::min(query + 1, keys) : keys; }
-    // The first of the block's queries that sees a key of it.
+    // First query of the block that attends to `key`.
     std::size_t first_query(std::size_t key) const { return is_diagonal() ? key : 0; }
 };
 
-// Calls use(pair) for the key blocks that a query block sees, in order.
+// Calls use(pair) for each key block that a query block attends to, in order.
 template <class Use>
 void for_each_pair(std::size_t length, bool is_causal, std::size_t query_begin, const Use& use) {
     const std::size_t queries = std::min(block_rows, length - query_begin);
@@ -45,8 +45,8 @@ void for_each_pair(std::size_t length, bool is_causal, std::size_t query_begin, 
     }
 }
 
-// products[q][k] = left[q] . right^T[k] for the keys that the queries of a tile see; columns up to a whole
-// vector are written.
+// products[q][k] = left[q] . right^T[k] for the keys that the queries of a tile attend to. The columns are
+// padded to whole vectors.
 template <class T>
 void multiply_seen(const BlockPair& pair, const T* left, std::size_t left_stride, const T* right_transposed,
                    std::size_t depth, T* products) {
@@ -83,7 +83,7 @@ void add_weighted_queries(const BlockPair& pair, const T* weights, const T* righ
     }
 }
 
-// Scores that a query does not see become so low that their weight is 0. All others of its row stay.
+// Sets the scores of masked keys so low that their weight is 0; the first `seen` scores are kept.
 template <class T>
 void mask_row(T* scores, std::size_t seen) {
     std::fill(scores + seen, scores + block_rows, std::numeric_limits<T>::lowest());
@@ -107,7 +107,7 @@ inline std::size_t longest(std::span<const Segment> segments) {
     return length;
 }
 
-// Calls use(workspace, segment, i) for every segment and i < count, each workspace by one thread at a time.
+// Calls use(workspace, segment, i) for every segment and i < count. Each thread has its own workspace.
 template <class Workspace, class Make, class Use>
 void for_each_task(int threads, std::span<const Segment> segments, std::size_t count, const Make& make,
                    const Use& use) {

@@ -1,4 +1,4 @@
-// Softmax over one block of keys after the other, rescaled when a larger score turns up. (Milakov and
+// Computes the softmax over one block of keys at a time and rescales when a larger score occurs. (Milakov and
 // Gimelshein, 2018; Dao et al., 2022)
 #include <algorithm>
 #include <cmath>
@@ -24,13 +24,13 @@ struct Workspace {
     Scratch<T> keys;     // (blocks, channels, block_rows)
     Scratch<T> values;   // (length, channels)
     Scratch<T> queries;  // (block_rows, channels), scaled
-    Scratch<T> outputs;  // (block_rows, channels), not divided by the sum yet
+    Scratch<T> outputs;  // (block_rows, channels), before the division by the sum
     Scratch<T> weights;  // (block_rows, block_rows)
     T largest[block_rows];
     T sum[block_rows];
 };
 
-// One head in one segment.
+// Forward pass of one head in one segment.
 template <class T>
 class ForwardHead {
 public:
@@ -70,7 +70,7 @@ private:
         store(begin, queries);
     }
 
-    // Turns one query's scores into weights relative to its largest score so far.
+    // Replaces one query's scores by weights relative to its largest score so far.
     void weigh(const BlockPair& pair, std::size_t q) {
         T* row = work_.weights.data() + q * block_rows;
         mask_row(row, pair.keys_seen(q));
@@ -122,8 +122,8 @@ private:
     const Attention& op_;
     const Segment& segment_;
     std::size_t head_;
-    std::size_t channels_;  // of one head
-    std::size_t stride_;    // of its packed rows
+    std::size_t channels_;  // channels of one head
+    std::size_t stride_;    // elements from one packed row to the next
     WeightFactors<T> factors_;
     Workspace<T>& work_;
 };

@@ -2,7 +2,7 @@
 
 #include "kernels/cpu/product.hpp"
 
-// BLAS's Fortran entries, which every BLAS has; matrices are column by column there.
+// The Fortran interface, which every BLAS has. Its matrices are column-major.
 extern "C" {
 void sgemm_(const char* transpose_a, const char* transpose_b, const int* m, const int* n, const int* k,
             const float* alpha, const float* a, const int* lda, const float* b, const int* ldb,
@@ -24,7 +24,7 @@ int blas_size(std::size_t size) {
     return static_cast<int>(size);
 }
 
-// Read column by column, a matrix stored row by row is its transpose: output^T = right^T left^T.
+// A row-major matrix is the transpose of a column-major one, so this computes output^T = right^T left^T.
 template <class T, class Gemm>
 void multiply_with(Gemm gemm, int threads, const Product<T>& product) {
     const auto& [left, right, output, accumulate] = product;

@@ -15,7 +15,7 @@ double distance(const T* a, const T* b, std::size_t count) {
     return sum;
 }
 
-// A channel is a row.
+// Change per row of the weight: each input channel is a row.
 template <class T>
 void change_of_rows(int threads, const ChannelChange& op) {
     const auto weight = op.weight.as<T>();
@@ -27,6 +27,7 @@ void change_of_rows(int threads, const ChannelChange& op) {
     });
 }
 
+// Change per column of the weight: each input channel is a column.
 template <class T>
 void change_of_columns(int threads, const ChannelChange& op) {
     const auto weight = op.weight.as<T>();

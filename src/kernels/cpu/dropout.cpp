@@ -9,7 +9,7 @@
 namespace trireme::kernels {
 namespace {
 
-// The factors of one row after the other: 0, or 1 / (1 - rate).
+// Computes the dropout factors of a row: 0 or 1 / (1 - rate).
 template <class T>
 class RowFactors {
 public:
@@ -43,12 +43,12 @@ private:
     std::uint32_t threshold_;
     T scale_;
     std::size_t first_block_;
-    std::size_t skip_;  // words of the first block that belong to channels before ours
+    std::size_t skip_;  // words of the first block that belong to earlier channels
     std::vector<std::uint32_t> words_;
     std::vector<T> factors_;
 };
 
-// output = residual + factors * input; residual and factors may be absent
+// output = residual + factors * input; residual and factors may be null
 template <class T>
 void combine(const T* residual, const T* input, const T* factors, std::size_t columns, T* output) {
     if (residual != nullptr && factors != nullptr) {

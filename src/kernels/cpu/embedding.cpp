@@ -8,7 +8,7 @@
 namespace trireme::kernels {
 namespace {
 
-// A table, or the part of one from row `first` on, and which of its rows belongs to which row of the output.
+// A table, or the part of one that begins with row `first`, and the table row of each output row.
 template <class T>
 struct Lookup {
     Lookup(const device::ConstTensor& table, const device::ConstTensor& indices, std::size_t first_row = 0)
@@ -16,7 +16,7 @@ struct Lookup {
 
     const T* row(std::size_t r) const { return rows.row(static_cast<std::size_t>(places[r])); }
 
-    // nullptr if the part has not got that row. One below `first` becomes a place far beyond the part.
+    // Returns nullptr if the part does not hold the row. An index below `first` wraps around to a huge place.
     const T* row_of_part(std::size_t r) const {
         const std::size_t place = static_cast<std::size_t>(places[r]) - first;
         return place < rows.rows ? rows.row(place) : nullptr;
@@ -27,7 +27,7 @@ struct Lookup {
     std::size_t first;
 };
 
-// y = the sum of the rows, 0 if there are none
+// y = sum of the rows; 0 if there are none
 template <class T, class... Row>
 void write_sum(T* y, std::size_t columns, const Row*... rows) {
     if constexpr (sizeof...(rows) == 0) {
@@ -38,7 +38,7 @@ void write_sum(T* y, std::size_t columns, const Row*... rows) {
     }
 }
 
-// Every row is written once, whatever is added: threads share the rows.
+// Each output row is written once. The threads divide the output rows among themselves.
 template <class T, class... Added>
 void embed_rows(int threads, const device::Elements<T>& output, const Lookup<T>& tokens,
                 const Added&... added) {
@@ -72,7 +72,7 @@ void embed(int threads, const Embedding& op) {
     }
 }
 
-// A token may occur in many rows: threads share the channels and each goes through the rows in their order.
+// A token may occur in many rows, so the threads divide the channels. Each thread visits the rows in order.
 template <class T>
 void add_rows(int threads, const device::Elements<const T>& rows, const device::ConstTensor& indices,
               const device::Tensor& tensor, std::size_t first = 0) {
@@ -82,7 +82,7 @@ void add_rows(int threads, const device::Elements<const T>& rows, const device::
     cpu::for_each_columns(threads, rows.rows, rows.columns, [&](std::size_t begin, std::size_t end) {
         for (std::size_t r = 0; r < rows.rows; ++r) {
             const std::size_t place = static_cast<std::size_t>(places[r]) - first;
-            if (place >= table.rows) continue;  // another rank has it
+            if (place >= table.rows) continue;  // another rank holds it
             const T* from = rows.row(r);
             T* to = table.row(place);
 #pragma omp simd

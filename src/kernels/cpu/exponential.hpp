@@ -11,7 +11,7 @@ namespace trireme::kernels::cpu {
 template <class T>
 struct ExponentialConstants;
 
-// The high part of ln 2 has so few digits that its product with an exponent is exact.
+// The high part of ln 2 has so few digits that its multiplication by an exponent is exact.
 template <>
 struct ExponentialConstants<float> {
     using Bits = std::uint32_t;
@@ -19,8 +19,8 @@ struct ExponentialConstants<float> {
     static constexpr int degree = 7;  // 0.35^8 / 8! is below 1e-8
     static constexpr float ln2_high = 0x1.62ep-1F;
     static constexpr float ln2_low = 0x1.0bfbe8p-15F;
-    static constexpr float lowest = -87.33F;  // smaller results are no normal numbers, and become 0
-    static constexpr float highest = 88.37F;  // larger results become infinite
+    static constexpr float lowest = -87.33F;  // below it the result would be subnormal and becomes 0
+    static constexpr float highest = 88.37F;  // above it the result becomes infinite
 };
 
 template <>
@@ -34,8 +34,8 @@ struct ExponentialConstants<double> {
     static constexpr double highest = 709.43;
 };
 
-// The tail 1 / n! + x / (n + 1)! + ... + x^(degree - n) / degree! of the exponential series, by Horner's rule.
-// Recursive, because a loop inside a loop would keep the outer one from vectorising.
+// Returns the tail 1 / n! + x / (n + 1)! + ... + x^(degree - n) / degree! of the exponential series, by
+// Horner's rule. It is recursive, because an inner loop would keep the outer loop from vectorising.
 template <int n, int degree, class T>
 inline T exponential_series(T x, double factorial = 1) {
     const T coefficient = static_cast<T>(1 / factorial);
@@ -58,7 +58,7 @@ inline ReducedExponent<T> reduce_exponent(T x) {
     using Constants = ExponentialConstants<T>;
     using Bits = typename Constants::Bits;
     constexpr T log2_e = static_cast<T>(1.44269504088896340736);
-    // Added to a number, it leaves its integer part in the lowest bits.
+    // The sum of a number and this constant holds the rounded number in its lowest bits.
     constexpr T rounder = static_cast<T>(3) * static_cast<T>(Bits{1} << (Constants::mantissa_bits - 1));
     const T shifted = x * log2_e + rounder;
     const T n = shifted - rounder;
@@ -67,7 +67,7 @@ inline ReducedExponent<T> reduce_exponent(T x) {
     return {std::bit_cast<T>(exponent + std::bit_cast<Bits>(T{1})), rest};
 }
 
-// exp(x) with a relative error of about one unit in the last place. NaN stays NaN.
+// Returns exp(x) with a relative error of about one unit in the last place; NaN for NaN.
 template <class T>
 inline T exponential(T x) {
     using Constants = ExponentialConstants<T>;
@@ -77,7 +77,7 @@ inline T exponential(T x) {
     return x < Constants::lowest ? T{0} : bounded;
 }
 
-// exp(x) - 1 with a relative error of a few units in the last place, for |x| <= 80. NaN stays NaN.
+// Returns exp(x) - 1 with a relative error of a few units in the last place, for |x| <= 80; NaN for NaN.
 template <class T>
 inline T exponential_minus_one(T x) {
     const auto [power, rest] = reduce_exponent(x);

@@ -10,7 +10,7 @@
 namespace trireme::kernels {
 namespace {
 
-// The sum of the odd series s + s^3 / 3 + s^5 / 5 + ..., atanh(s), with s2 = s^2 and from term n on, over s.
+// Returns the tail 1 / n + s2 / (n + 2) + s2^2 / (n + 4) + ... of the series of atanh(s) / s, with s2 = s^2.
 template <int n, int last>
 inline double atanh_series(double s2) {
     if constexpr (n >= last) {
@@ -20,8 +20,8 @@ inline double atanh_series(double s2) {
     }
 }
 
-// Natural logarithm of a normal number, without a branch: x = 2^e m with m in [sqrt(1/2), sqrt(2)), and
-// log m = 2 atanh((m - 1) / (m + 1)).
+// Returns the natural logarithm of a normal number, without branches. x = 2^e m with m in [sqrt(1/2), sqrt(2)),
+// and log m = 2 atanh((m - 1) / (m + 1)).
 inline double logarithm(double x) {
     constexpr std::uint64_t root_half = std::bit_cast<std::uint64_t>(0.70710678118654752440);
     const std::uint64_t bits = std::bit_cast<std::uint64_t>(x);
@@ -32,7 +32,7 @@ inline double logarithm(double x) {
     return e * 0.69314718055994530942 + 2 * s * atanh_series<1, 19>(s * s);
 }
 
-// 1 - x^2 / ((n+1)(n+2)) (1 - x^2 / ((n+3)(n+4)) (...)): the cosine's series for n = 0, the sine's over x for 1
+// Returns 1 - x^2 / ((n+1)(n+2)) (1 - x^2 / ((n+3)(n+4)) (...)): cos(x) for n = 0, sin(x) / x for n = 1.
 template <int n>
 inline double circle_series(double x2) {
     if constexpr (n >= 18) {
@@ -47,7 +47,8 @@ struct Point {
     double y;
 };
 
-// (cos, sin) of `turns` whole turns, in [0, 1): a rest of at most an eighth, turned by quarters.
+// Returns (cos, sin) of an angle of `turns` full turns, in [0, 1). Evaluates the series for at most 1/8 turn
+// and rotates the point by quarter turns.
 inline Point on_circle(double turns) {
     const double quarters = std::floor(4 * turns + 0.5);
     const double angle = (turns - quarters * 0.25) * 6.28318530717958647693;
@@ -59,16 +60,15 @@ inline Point on_circle(double turns) {
     return {quarters == 1 || quarters == 2 ? -x : x, quarters == 2 || quarters == 3 ? -y : y};
 }
 
-// Two independent normally distributed numbers. (Box and Muller, 1958)
+// Returns two independent normally distributed numbers. (Box and Muller, 1958)
 inline Point normal_pair(std::uint32_t radius_word, std::uint32_t angle_word) {
     const double radius = std::sqrt(-2 * logarithm(open_unit_interval(radius_word)));
     const Point point = on_circle(unit_interval(angle_word));
     return {radius * point.x, radius * point.y};
 }
 
-constexpr std::size_t batch_blocks = 256;  // of four numbers
-constexpr std::size_t word_range = std::size_t{1}
-                                   << 32;  // a batch must not carry into the next word of its counter
+constexpr std::size_t batch_blocks = 256;                 // random blocks per batch, four numbers each
+constexpr std::size_t word_range = std::size_t{1} << 32;  // a batch stays within one counter word
 
 struct NormalBatch {
     std::uint32_t words[4 * batch_blocks];
@@ -87,7 +87,7 @@ struct NormalBatch {
     }
 };
 
-// output[i] = number `first` + i of the stream, times `deviation`, for i < count
+// output[i] = deviation * (number `first` + i of the stream), for i < count
 template <class T>
 void draw_normal(RandomKey key, std::size_t first, std::size_t count, double deviation, T* output) {
     NormalBatch batch;

@@ -1,4 +1,4 @@
-// The normal distribution, written so that a loop over it vectorises.
+// The normal distribution function, written so that a loop over it vectorises.
 #pragma once
 
 #include <bit>
@@ -9,9 +9,10 @@
 
 namespace trireme::kernels::cpu {
 
-// Coefficients of the powers of u = (a - 4) / (a + 4) in (a + 4) exp(a^2 / 2) times the share of a normal
-// distribution that lies beyond a >= 0: a smooth function of u in [-1, 1). Its Chebyshev series, cut off where
-// the rest is below 4e-8 and 1e-16 of the sum. (Shepherd and Laframboise, 1981, who map erfc in this way)
+// Coefficients of the powers of u = (a - 4) / (a + 4), u in [-1, 1), for the function (a + 4) exp(a^2 / 2)
+// Q(a). Q(a) is the tail probability of the normal distribution beyond a >= 0. The Chebyshev series of this
+// smooth function is truncated at a relative error of 4e-8 (float) and 1e-16 (double). (Shepherd and
+// Laframboise, 1981, who map erfc in this way)
 template <class T>
 struct TailConstants;
 
@@ -34,7 +35,7 @@ struct TailConstants<double> {
         1.60673869573294018e-8,  -1.27723514329577201e-9,  -1.68865769667867349e-9};
 };
 
-// Horner's rule from coefficient n on. Recursive, as exponential_series() is.
+// Horner's rule from coefficient n on; recursive for the same reason as exponential_series().
 template <std::size_t n, class T, std::size_t size>
 inline T polynomial(const T (&coefficients)[size], T x) {
     if constexpr (n + 1 == size) {
@@ -44,8 +45,8 @@ inline T polynomial(const T (&coefficients)[size], T x) {
     }
 }
 
-// What the rounding of x * x left out: relative to 1, exp(-x * x) errs by that much. The high half of the
-// digits has an exact square, and the rest is small. (Dekker, 1971)
+// Returns the rounding error of x * x, which is also the relative error of exp(-x * x). The square of the high
+// half of the digits is exact, and the rest is small. (Dekker, 1971)
 template <class T>
 inline T lost_by_squaring(T x) {
     using Bits = typename ExponentialConstants<T>::Bits;
@@ -55,17 +56,17 @@ inline T lost_by_squaring(T x) {
     return (high * high - x * x) + low * (x + high);
 }
 
-// Of the standard normal distribution.
+// Values of the standard normal distribution at x.
 template <class T>
 struct Gaussian {
-    T bell;   // exp(-x^2 / 2), sqrt(2 pi) times the density at x
-    T share;  // of what lies below x: (1 + erf(x / sqrt(2))) / 2
+    T bell;   // exp(-x^2 / 2): sqrt(2 pi) times the density
+    T share;  // probability below x: (1 + erf(x / sqrt(2))) / 2
 };
 
-// Both with a relative error of a few units in the last place, far below zero too. NaN stays NaN.
+// Returns both values with a relative error of a few units in the last place, also far below zero; NaN for NaN.
 template <class T>
 inline Gaussian<T> gaussian(T x) {
-    constexpr T far_out = 40;  // where the bell is 0 in either precision
+    constexpr T far_out = 40;  // the bell is 0 there in both precisions
     constexpr T middle = 4;
     const T magnitude = std::abs(x);
     const T a = magnitude > far_out ? far_out : magnitude;

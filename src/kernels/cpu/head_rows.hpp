@@ -1,4 +1,4 @@
-// The rows of one attention head, packed block by block: in the fused tensors they lie far apart.
+// Packs the rows of one attention head into blocks, because they are far apart in the fused tensors.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 
 namespace trireme::kernels::cpu {
 
-inline constexpr std::size_t block_rows = 64;  // whose scores fill half a first-level cache in float
+inline constexpr std::size_t block_rows = 64;  // the scores of a pair of blocks fill half an L1 cache in float
 
-// Zeroed memory that starts on a cache line.
+// Zeroed memory that begins at a multiple of vector_bytes.
 template <class T>
 class Scratch {
 public:
@@ -20,7 +20,7 @@ public:
         const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
         data_ = memory_.data() + (vector_bytes - address % vector_bytes) % vector_bytes / sizeof(T);
     }
-    Scratch(Scratch&&) noexcept = default;  // a copy would point into the memory of the other
+    Scratch(Scratch&&) noexcept = default;  // a copy's data_ would point into the memory of the original
 
     T* data() const { return data_; }
 
@@ -29,16 +29,18 @@ private:
     T* data_;
 };
 
-// Rows of a head lie a whole fused row apart, which the processor does not foresee: they are called up this
-// many rows before they are needed.
+// Prefetch distance in rows. The rows of a head are a whole fused row apart, which the hardware prefetcher does
+// not follow.
 inline constexpr std::size_t rows_ahead = 8;
 
+// Prefetches a row.
 template <bool to_write, class T>
 inline void call_up(const T* row, std::size_t columns) {
     for (std::size_t c = 0; c < columns; c += 64 / sizeof(T)) __builtin_prefetch(row + c, to_write ? 1 : 0);
 }
 
-// target = factor * (columns of rows of source), row by row, rows padded with zeros to `stride`.
+// target = factor * (`columns` columns of `rows` rows of source). Packed rows are padded with zeros to whole
+// vectors.
 template <class T>
 void pack_rows(const device::Elements<const T>& source, std::size_t row, std::size_t rows, std::size_t column,
                std::size_t columns, T factor, T* target) {
@@ -53,7 +55,7 @@ void pack_rows(const device::Elements<const T>& source, std::size_t row, std::si
     }
 }
 
-// The way back: columns of rows of target = factor * packed.
+// The inverse of pack_rows(): `columns` columns of `rows` rows of target = factor * packed.
 template <class T>
 void unpack_rows(const T* packed, std::size_t rows, T factor, const device::Elements<T>& target,
                  std::size_t row, std::size_t column, std::size_t columns) {
@@ -67,8 +69,8 @@ void unpack_rows(const T* packed, std::size_t rows, T factor, const device::Elem
     }
 }
 
-// The rows transposed, in blocks of block_rows rows: channel c of row r at
-//   target[r / block_rows][c][r % block_rows], zeros beyond the last row.
+// Packs the rows transposed, in blocks of block_rows rows. Channel c of row r is stored at
+//   target[r / block_rows][c][r % block_rows], with zeros beyond the last row.
 template <class T>
 void pack_transposed(const device::Elements<const T>& source, std::size_t row, std::size_t rows,
                      std::size_t column, std::size_t columns, T* target) {

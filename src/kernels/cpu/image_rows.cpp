@@ -32,8 +32,8 @@ void forward(int threads, const ImageRows& op) {
     });
 }
 
-// Threads share the places, of which every image has one: each goes through the images in their order, and only
-// the one with place 0 adds to the class token.
+// The threads divide the positions of an image among themselves. Each thread visits the images in order; only
+// the thread with position 0 adds to the class token.
 template <class T>
 void backward(int threads, const ImageRowsBackward& op) {
     const auto grad_output = op.grad_output.as<T>();

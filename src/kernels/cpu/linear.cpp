@@ -20,9 +20,9 @@ void fill_rows(int threads, const device::Elements<T>& output, const T* values) 
 }
 
 constexpr std::size_t sum_rows = 64;      // partial sums of this many rows keep rounding small
-constexpr std::size_t sum_columns = 256;  // which stay in the first-level cache
+constexpr std::size_t sum_columns = 256;  // their partial sums stay in the L1 cache
 
-// sums[c] = sum over rows [begin, end) of matrix[r, c] for `count` columns from `column`
+// sums[c] = sum over rows [begin, end) of matrix[r, column + c], for c < count
 template <class T>
 void add_rows(const device::Elements<const T>& matrix, std::size_t begin, std::size_t end, std::size_t column,
               std::size_t count, T* sums) {
@@ -83,7 +83,7 @@ void run(device::CpuStream& stream, const LinearBackwardInput& op) {
 }
 
 void run(device::CpuStream& stream, const LinearBackwardWeight& op) {
-    if (op.input.rows == 0) return;  // a library may refuse a product without depth, of nothing at no address
+    if (op.input.rows == 0) return;  // a library may refuse a depth of 0 or null pointers
     visit_float(op.grad_output.dtype, [&](auto zero) {
         using T = decltype(zero);
         const Factor<T> input{op.input.as<T>()};

@@ -1,4 +1,4 @@
-// Passes over a row of logits, for losses and gradients of a whole vocabulary and of a part of one.
+// Passes over a row of logits, for losses and gradients over a whole vocabulary or a part of it.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +18,9 @@ T largest(const T* x, std::size_t columns) {
     return most;
 }
 
-inline constexpr std::size_t sum_columns = 1024;  // added in T; such sums are added in double
+inline constexpr std::size_t sum_columns = 1024;  // columns summed in T; these partial sums are added in double
 
-// sum exp(x - shift); the terms replace x if `keep`.
+// Returns sum exp(x - shift). If `keep`, the terms overwrite x.
 template <bool keep, class T>
 double exponential_sum(std::conditional_t<keep, T*, const T*> x, std::size_t columns, T shift) {
     double total = 0;
@@ -38,7 +38,7 @@ double exponential_sum(std::conditional_t<keep, T*, const T*> x, std::size_t col
     return total;
 }
 
-// sum (x - shift): of small numbers, so that little is lost where all logits are large.
+// Returns sum (x - shift). The terms are small, which keeps precision if all logits are large.
 template <class T>
 double shifted_sum(const T* x, std::size_t columns, T shift) {
     double total = 0;
@@ -52,10 +52,10 @@ double shifted_sum(const T* x, std::size_t columns, T shift) {
     return total;
 }
 
-// The first column that holds `value`; 0 where none does, which NaNs can bring about.
+// Returns the first column that holds `value`; 0 if none does, which can happen with NaNs.
 template <class T>
 std::size_t first_column_of(const T* x, std::size_t columns, T value) {
-    constexpr std::size_t step = 256;  // looked at together, because a search that may end anywhere is slow
+    constexpr std::size_t step = 256;  // columns per comparison: a search with early exit does not vectorise
     for (std::size_t begin = 0; begin < columns; begin += step) {
         const std::size_t end = std::min(begin + step, columns);
         unsigned found = 0;

@@ -10,12 +10,13 @@
 namespace trireme::kernels {
 namespace {
 
-// Which of a part's columns the target is: none of them if another rank has it or there is none.
+// Returns the target's column in the rank's part; it is beyond the part if another rank holds it or there is no
+// target.
 std::size_t column_of(std::int32_t target, std::size_t first_column) {
     return static_cast<std::size_t>(target) - first_column;
 }
 
-// Finding the largest logit brings the row into the cache, where the other passes find it.
+// The search for the largest logit loads the row into the cache for the other passes.
 template <class T>
 void describe_row(const LogitStatistics& op, const T* x, std::int32_t target, double* statistics) {
     const std::size_t columns = op.logits.columns;
@@ -30,8 +31,8 @@ void describe_row(const LogitStatistics& op, const T* x, std::int32_t target, do
     statistics[logit_field::target_logit] = place < columns ? static_cast<double>(x[place]) : 0;
 }
 
-// x becomes the gradient. The log of the sum is taken away in two steps: a float alone would lose of a large
-// one what decides about the probabilities.
+// Overwrites x with the gradient. Subtracts log_sum in two steps, because a single float would lose digits of a
+// large log_sum that matter for the probabilities.
 template <class T>
 void differentiate_row(const LogitGradients& op, T* x, std::int32_t target, double log_sum) {
     const std::size_t columns = op.logits.columns;

@@ -11,11 +11,11 @@
 namespace trireme::kernels {
 namespace {
 
-// `shift` is the largest logit. Finding it brought the row into the cache, where the other passes find it.
+// `shift` is the largest logit. The search for it has loaded the row into the cache for the other passes.
 template <class T>
 double row_loss(const CrossEntropy& op, T* x, std::size_t target, T shift) {
     const std::size_t columns = op.logits.columns;
-    const double share = op.smoothing / static_cast<double>(columns);  // of every column
+    const double share = op.smoothing / static_cast<double>(columns);  // smoothing weight of each column
     double right = (1 - op.smoothing) * (static_cast<double>(x[target]) - static_cast<double>(shift));
     if (op.smoothing > 0) right += share * cpu::shifted_sum(x, columns, shift);
     if (op.gradient_scale == 0) return std::log(cpu::exponential_sum<false, T>(x, columns, shift)) - right;

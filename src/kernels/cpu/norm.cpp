@@ -14,7 +14,8 @@ struct Moments {
     T inv_std;
 };
 
-// In two passes over a row that the first one brings into the cache: the mean, then the squares around it.
+// Makes two passes over a row, which the first pass loads into the cache: the mean, then the squared
+// deviations.
 template <class T>
 Moments<T> moments(const T* x, std::size_t columns, double epsilon) {
     T sum = 0;
@@ -96,7 +97,7 @@ void normalise_backward(int threads, const LayerNormBackwardInput& op) {
 }
 
 constexpr std::size_t sum_rows = 64;      // partial sums of this many rows keep rounding small
-constexpr std::size_t sum_columns = 256;  // which stay in the first-level cache
+constexpr std::size_t sum_columns = 256;  // their partial sums stay in the L1 cache
 
 template <class T>
 struct WeightSums {
@@ -104,7 +105,7 @@ struct WeightSums {
     T bias[sum_columns] = {};
 };
 
-// The sums over rows [begin, end) for `count` columns from `column`.
+// Adds rows [begin, end) of `count` columns from `column` on to the sums.
 template <class T>
 void add_rows(const LayerNormBackwardWeight& op, std::size_t begin, std::size_t end, std::size_t column,
               std::size_t count, WeightSums<T>& sums) {

@@ -11,7 +11,7 @@ namespace trireme::kernels::cpu {
 namespace {
 
 constexpr std::size_t panel_columns = 128;
-constexpr std::size_t panel_depth = 256;  // a panel of 128 x 256 doubles lies in the second-level cache
+constexpr std::size_t panel_depth = 256;  // a panel of 128 x 256 doubles fits into the L2 cache
 
 struct Range {
     std::size_t begin;
@@ -24,7 +24,7 @@ LeftFactor<double> left_factor(const Factor<double>& left, std::size_t row, std:
     return {&m(row, depth), m.stride, 1};
 }
 
-// Rows `depth` and columns `columns` of the right factor, padded with zeros to whole vectors.
+// Copies rows `depth` and columns `columns` of the right factor, padded with zeros to whole vectors.
 void pack(const Factor<double>& right, Range depth, Range columns, double* panel) {
     const auto& m = right.matrix;
     for (std::size_t k = 0; k < depth.count; ++k) {
@@ -53,8 +53,8 @@ void add_panel(const Product<double>& product, const double* panel, Range depth,
 
 }  // namespace
 
-// dnnl_sgemm and not a matmul primitive: on plain layouts it was faster in most shapes of GPT-2, up to 3 times,
-// and it needs no cache of primitives.
+// Uses dnnl_sgemm instead of a matmul primitive. On plain layouts it was faster for most shapes of GPT-2, by up
+// to 3 times, and it needs no cache of primitives.
 void multiply(int threads, const Product<float>& product) {
     const auto& [left, right, output, accumulate] = product;
     if (output.rows == 0 || output.columns == 0) return;

@@ -1,5 +1,5 @@
-// Work shared among the threads of a stream. How work is cut never changes a result: every element is computed
-// by one thread, in an order that does not depend on the number of threads.
+// Divides work among the threads of a stream. The division never changes a result: each element is computed by
+// one thread, in an order that does not depend on the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -7,16 +7,17 @@
 
 namespace trireme::kernels::cpu {
 
-// Elements per thread below which starting another thread costs more than it saves.
+// Minimum elements per thread: with fewer, starting another thread costs more than it saves.
 inline constexpr std::size_t elements_per_thread = 32768;
 
-// Into how many parts to cut `count` things, at least `grain` things each.
+// Returns the number of parts, at most `threads`, into which to divide `count` items with at least `grain`
+// items per part.
 inline std::size_t part_count(int threads, std::size_t count, std::size_t grain) {
     return std::clamp<std::size_t>(count / std::max<std::size_t>(grain, 1), 1,
                                    static_cast<std::size_t>(threads));
 }
 
-// Calls body(part) for every part, each on its own thread.
+// Calls body(part) for every part, each on a thread of its own.
 template <class Body>
 void for_each_part(std::size_t parts, const Body& body) {
     if (parts == 1) return body(std::size_t{0});
@@ -24,7 +25,7 @@ void for_each_part(std::size_t parts, const Body& body) {
     for (std::size_t part = 0; part < parts; ++part) body(part);
 }
 
-// Calls body(begin, end) for ranges that cover [0, count); each begins at a multiple of `step`.
+// Calls body(begin, end) in parallel for ranges that cover [0, count) and begin at multiples of `step`.
 template <class Body>
 void for_each_range(int threads, std::size_t count, std::size_t grain, std::size_t step, const Body& body) {
     const std::size_t parts = part_count(threads, count, grain);
@@ -36,13 +37,13 @@ void for_each_range(int threads, std::size_t count, std::size_t grain, std::size
     });
 }
 
-// The rows of a matrix, cut where a thread gets enough of them.
+// Calls body(begin, end) in parallel for ranges of the rows of a matrix.
 template <class Body>
 void for_each_rows(int threads, std::size_t rows, std::size_t columns, const Body& body) {
     for_each_range(threads, rows, elements_per_thread / std::max<std::size_t>(columns, 1) + 1, 1, body);
 }
 
-// The columns of a matrix, cut at cache lines where a thread gets enough of them.
+// Calls body(begin, end) in parallel for ranges of the columns of a matrix, which begin at multiples of 16.
 template <class Body>
 void for_each_columns(int threads, std::size_t rows, std::size_t columns, const Body& body) {
     for_each_range(threads, columns, elements_per_thread / std::max<std::size_t>(rows, 1) + 1, 16, body);

@@ -11,18 +11,19 @@ namespace {
 
 // Enough independent sums to hide the latency of a fused multiply-add, few enough to stay in registers.
 constexpr std::size_t sums = 12;
-constexpr std::size_t rounds = 1 << 22;  // some 10 ms: as long as a core is given to one process at a time
+constexpr std::size_t rounds = 1 << 22;  // about 10 ms: a time slice of the operating system
 
 template <class T>
 struct Vector {
     typedef T Lanes __attribute__((vector_size(cpu::vector_bytes)));
 };
 
-// sum = sum * factor + addend, in every lane of every sum; the results are returned so that none is skipped.
+// Computes sum = sum * factor + addend in every lane of every sum. Returns a result that depends on all sums,
+// so that the compiler removes none.
 template <class T>
 double multiply_and_add(T factor) {
     using Lanes = typename Vector<T>::Lanes;
-    std::array<Lanes, sums> values;  // unlike each other, or the compiler would keep only one
+    std::array<Lanes, sums> values;  // different values, or the compiler would keep only one
     for (std::size_t i = 0; i < sums; ++i) values[i] = Lanes{} + static_cast<T>(i);
     const Lanes factors = Lanes{} + factor;
     const Lanes addends = Lanes{} + static_cast<T>(1e-3);

@@ -1,4 +1,4 @@
-// Philox for many neighbouring counters at a time; the same words as random_block.
+// Philox for many consecutive counters at once; yields the same words as random_block().
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ struct PhiloxState {
     std::uint32_t key0, key1;
 };
 
-// random_block's rounds without a loop, which would keep the loop over counters from vectorising.
+// The rounds of random_block() as a recursion. A loop would keep the loop over counters from vectorising.
 template <int rounds>
 inline PhiloxState philox(PhiloxState s) {
     if constexpr (rounds == 0) {

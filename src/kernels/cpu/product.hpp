@@ -1,4 +1,4 @@
-// The matrix product behind every linear layer, from the fastest library there is.
+// The matmul of the linear layers, computed by oneDNN or a BLAS.
 #pragma once
 
 #include "trireme/device/tensor.hpp"
@@ -9,7 +9,7 @@
 
 namespace trireme::kernels::cpu {
 
-// One side of a product: the stored matrix or its transpose.
+// One factor of a matmul: the stored matrix or its transpose.
 template <class T>
 struct Factor {
     device::Elements<const T> matrix;
@@ -18,7 +18,7 @@ struct Factor {
     std::size_t depth_as_left() const { return is_transposed ? matrix.rows : matrix.columns; }
 };
 
-// output = left right, added to what is there if `accumulate`
+// output = left right; added to the existing values if `accumulate`
 template <class T>
 struct Product {
     Factor<T> left;              // (rows, depth)
@@ -30,11 +30,11 @@ struct Product {
 void multiply(int threads, const Product<float>& product);
 void multiply(int threads, const Product<double>& product);
 
-// A matrix product of our own, for double where the library has none.
+// A blocked matmul without a library, because oneDNN has none for double.
 void multiply_blocked(int threads, const Product<double>& product);
 
-// The matrix library takes its number of threads from OpenMP's setting of the calling thread. It is set for one
-// product and put back, so that ranks simulated in one process do not see each other's.
+// Sets the OpenMP thread count of the calling thread, which the matmul library uses, and restores it at the end
+// of the scope. Simulated ranks in one process therefore do not see each other's setting.
 class ProductThreads {
 public:
 #if defined(_OPENMP)

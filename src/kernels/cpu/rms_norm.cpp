@@ -7,7 +7,7 @@
 namespace trireme::kernels {
 namespace {
 
-// In double: the squares of large floats overflow, and a root keeps no digit that its sum has lost.
+// Sums in double, because the squares of large floats overflow and digits lost in the sum are lost in the root.
 template <class T>
 double mean_square(const T* x, std::size_t columns) {
     double squares = 0;
@@ -76,9 +76,9 @@ void normalise_backward(int threads, const RmsNormBackwardInput& op) {
 }
 
 constexpr std::size_t sum_rows = 64;      // partial sums of this many rows keep rounding small
-constexpr std::size_t sum_columns = 256;  // which stay in the first-level cache
+constexpr std::size_t sum_columns = 256;  // their partial sums stay in the L1 cache
 
-// Adds rows [begin, end) of `count` columns from `column`.
+// Adds rows [begin, end) of `count` columns from `column` on to the sums.
 template <class T>
 void add_rows(const RmsNormBackwardWeight& op, std::size_t begin, std::size_t end, std::size_t column,
               std::size_t count, T* sums) {

@@ -8,7 +8,7 @@
 namespace trireme::kernels {
 namespace {
 
-// The turns of one row, made once for all its heads.
+// Sines and cosines of the angles of one row, computed once for all its heads.
 template <class T>
 class Turns {
 public:
@@ -19,8 +19,9 @@ public:
           sines_(frequencies.size()),
           cosines_(frequencies.size()) {}
 
-    // The angles are stored first: used where it is made, a product would not be rounded to a double, and would
-    // turn rows far out by another angle than on a processor without fused multiplication.
+    // Stores the angles in a loop of its own, so that each is rounded to double. Otherwise the compiler could
+    // fuse the multiplication with later operations. Large positions would then rotate by another angle than on
+    // a processor without FMA.
     void make(std::int32_t position) {
         const std::size_t count = frequencies_.size();
         const double* frequencies = frequencies_.data();
@@ -38,7 +39,7 @@ public:
         }
     }
 
-    // Turns the pairs of one head.
+    // Rotates the pairs of channels of one head.
     void apply(T* head) const {
         const std::size_t half = frequencies_.size();
         const T* sines = sines_.data();

@@ -36,7 +36,7 @@ void scatter(int threads, const ScatterRows& op, const Write& write) {
     });
 }
 
-// What the unnamed rows become: (columns)
+// Returns the value of the rows that no index names: (columns)
 template <class T>
 std::vector<T> other_row(int threads, const ScatterRows& op) {
     const auto input = op.input.as<T>();
@@ -79,7 +79,7 @@ template <class From, class To>
 void copy(int threads, const Copy& op) {
     const auto input = op.input.as<From>();
     const auto output = op.output.as<To>();
-    if (op.input.is_contiguous() && op.output.is_contiguous()) {  // a long vector has work for all threads, too
+    if (op.input.is_contiguous() && op.output.is_contiguous()) {  // one long row: a vector uses all threads
         return cpu::for_each_columns(threads, 1, op.output.size(), [&](std::size_t begin, std::size_t end) {
             convert(input.data + begin, end - begin, output.data + begin);
         });

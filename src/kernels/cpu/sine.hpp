@@ -1,4 +1,4 @@
-// Sine and cosine together, written so that a loop over them vectorises.
+// Computes sine and cosine together, written so that a loop over them vectorises.
 #pragma once
 
 #include <bit>
@@ -6,8 +6,8 @@
 
 namespace trireme::kernels::cpu {
 
-// pi / 2 in three parts. The first two have so few digits that their products with a number of quarter turns
-// below 2^31 are exact, and what is left of an angle after them too. (Cody and Waite, 1980)
+// pi / 2 in three parts. The first two have few digits: their multiplication by a number of quarter turns below
+// 2^31, and the subtraction of the result from an angle, are exact. (Cody and Waite, 1980)
 inline constexpr double quarter_high = 0x1.921fbp0;
 inline constexpr double quarter_middle = 0x1.5110bp-22;
 inline constexpr double quarter_low = 0x1.18469898cc517p-44;
@@ -17,8 +17,8 @@ struct SineCosine {
     double cosine;
 };
 
-// The series 1 / n! - s / (n + 2)! + s^2 / (n + 4)! - ... up to 1 / last!, where s is the square of an angle.
-// Recursive, because a loop inside a loop would keep the outer one from vectorising.
+// Returns the series 1 / n! - s / (n + 2)! + s^2 / (n + 4)! - ... up to 1 / last!, with s the square of an
+// angle. It is recursive, because an inner loop would keep the outer loop from vectorising.
 template <int n, int last>
 inline double alternating_series(double s, double factorial = 1) {
     if constexpr (n == last) {
@@ -28,10 +28,10 @@ inline double alternating_series(double s, double factorial = 1) {
     }
 }
 
-// Of an angle below 2^31 in magnitude, with an absolute error below 2e-16.
+// Returns sine and cosine of an angle below 2^31 in magnitude, with an absolute error below 2e-16.
 inline SineCosine sine_cosine(double angle) {
     constexpr double quarters_per_radian = 0.63661977236758134308;  // 2 / pi
-    constexpr double rounder = 0x1.8p52;  // added to a number, it leaves its integer part in the lowest bits
+    constexpr double rounder = 0x1.8p52;  // adding it leaves the rounded number in the lowest bits
     const double shifted = angle * quarters_per_radian + rounder;
     const double quarters = shifted - rounder;
     const double rest =

@@ -1,5 +1,5 @@
-// A small matrix product that stays in registers. Larger ones are made of it where a library call would cost
-// more than the work: attention blocks, and products in double without a BLAS.
+// A small matmul in registers. Larger matmuls use it where a library call would cost more than the work
+// (attention blocks) or where the library has no matmul for double.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@ namespace trireme::kernels::cpu {
 
 #if defined(__AVX512F__)
 inline constexpr std::size_t vector_bytes = 64;
-inline constexpr int tile_vectors = 4;  // 6 x 4 sums, 4 vectors and a factor: 29 of 32 registers
+inline constexpr int tile_vectors = 4;  // 6 x 4 sums, 4 vectors and 1 factor: 29 of 32 registers
 #else
 inline constexpr std::size_t vector_bytes = 32;
-inline constexpr int tile_vectors = 2;  // 6 x 2 sums, 2 vectors and a factor: 15 of 16 registers
+inline constexpr int tile_vectors = 2;  // 6 x 2 sums, 2 vectors and 1 factor: 15 of 16 registers
 #endif
 inline constexpr int tile_rows = 6;
 
@@ -26,7 +26,7 @@ struct VectorOf {
     typedef T Type __attribute__((vector_size(vector_bytes), aligned(alignof(T)), may_alias));
 };
 
-// Element (i, k) of a left factor is data[i * row + k * step], so that transposes need no copy.
+// Left factor whose element (i, k) is data[i * row + k * step], so that a transpose needs no copy.
 template <class T>
 struct LeftFactor {
     const T* data;
@@ -34,7 +34,7 @@ struct LeftFactor {
     std::size_t step;
 };
 
-// A right factor or a result, row by row; its rows are padded to whole vectors.
+// A right factor or a result in row-major order, with rows padded to whole vectors.
 template <class T>
 struct Panel {
     T* data;
@@ -72,7 +72,7 @@ inline void multiply_tile(LeftFactor<T> left, Panel<const T> right, std::size_t 
     }
 }
 
-// The last tile of a strip may have fewer vectors.
+// Multiplies `rows` rows by any number of columns, one tile at a time. The last tile may have fewer vectors.
 template <int rows, int vectors = tile_vectors, class T>
 inline void multiply_strip(LeftFactor<T> left, Panel<const T> right, std::size_t depth, std::size_t columns,
                            Panel<T> output, bool accumulate) {
@@ -90,7 +90,7 @@ inline void multiply_strip(LeftFactor<T> left, Panel<const T> right, std::size_t
     }
 }
 
-// The same for up to tile_rows rows and any number of columns, which count up to the next whole vector.
+// Multiplies at most tile_rows rows by any number of columns, which is rounded up to whole vectors.
 template <int most = tile_rows, class T>
 inline void multiply_rows(std::size_t rows, LeftFactor<T> left, Panel<const T> right, std::size_t depth,
                           std::size_t columns, Panel<T> output, bool accumulate) {

@@ -10,10 +10,10 @@
 namespace trireme::kernels {
 namespace {
 
-// Work on one core before another one is worth waking; a multiple of the cache line.
+// The range of a thread begins at a multiple of this, so that no two threads share a cache line.
 constexpr std::size_t step = 1024;
 
-// The factors come by value: were they in memory, the loop would have to expect its stores to change them.
+// The factors are passed by value: in memory, the compiler would have to assume that the stores change them.
 template <class T, class DecayOf, class Round>
 void adamw(AdamWFactors<T> f, DecayOf decay_of, Round round, std::size_t count, const T* gradient, T* moment1,
            T* moment2, T* parameter) {
@@ -30,7 +30,7 @@ void adamw(AdamWFactors<T> f, DecayOf decay_of, Round round, std::size_t count, 
     }
 }
 
-// Calls use(decay_of, round) as with_decay and with_rounding do.
+// Calls use(decay_of, round); combines with_decay() and with_rounding().
 template <class T, class Op, class Use>
 void with_both(const Op& op, T decay, T none, Use&& use) {
     with_decay(op.decaying, decay, none, [&](const auto& decay_of) {

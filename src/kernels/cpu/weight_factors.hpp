@@ -8,7 +8,7 @@
 
 namespace trireme::kernels::cpu {
 
-// The dropout factors of one head in one segment.
+// Computes the dropout factors of one head in one segment.
 template <class T>
 class WeightFactors {
 public:
@@ -21,7 +21,7 @@ public:
 
     bool is_on() const { return is_on_; }
 
-    // factors[k] of keys key_begin .. key_begin + block_rows for one query
+    // factors[k] = factor of key key_begin + k for one query, for k < block_rows
     void draw(std::size_t query, std::size_t key_begin, T* factors) const {
         std::uint32_t words[block_rows];
         const RandomBlock first{static_cast<std::uint32_t>(key_begin / 4), static_cast<std::uint32_t>(query),

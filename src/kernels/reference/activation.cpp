@@ -1,4 +1,4 @@
-// The oracle: plain loops in double.
+// Reference implementation: plain loops in double.
 #include "trireme/kernels/activation.hpp"
 
 #include <cmath>
@@ -18,8 +18,8 @@ double gelu_tanh_derivative(double x) {
     return (1 + t) / 2 + x / 2 * (1 - t * t) * slope * (1 + 3 * cubic * x * x);
 }
 
-// In terms of the complement of erf, which keeps its digits where erf is almost -1, and in long double: far out
-// an exponent with the rounding of a double would cost more digits than it leaves.
+// Uses erfc, which stays precise where erf is almost -1. Uses long double, because for large |x| the rounding
+// of a double exponent would lose most digits of the result.
 double normal_share(long double x) { return static_cast<double>(std::erfc(-x * std::sqrt(0.5L)) / 2); }
 double normal_density(long double x) {
     return static_cast<double>(std::exp(-x * x / 2) * std::numbers::inv_sqrtpi_v<long double> *

@@ -1,5 +1,5 @@
-// The oracle: one query after the other, one row of scores at a time, sums in double. For query i of a head,
-// with the sums over the keys j that it sees and m_j the dropout factor of the weight:
+// Reference implementation: one query and one row of scores at a time, sums in double. For query i of a head,
+// the sums run over the keys j that it attends to, and m_j is the dropout factor of a weight:
 //   s_j = scale q . k_j
 //   log_sum = log sum_j exp(s_j)
 //   p_j = exp(s_j - log_sum)
@@ -24,16 +24,16 @@ struct Query {
     const AttentionShape& shape;
     const Segment& segment;
     std::size_t head;
-    std::size_t place;      // counted from the segment's begin
+    std::size_t place;      // position in the segment
     std::size_t head_size;  // channels
 
     std::size_t row() const { return segment.begin + place; }
     std::size_t key_row(std::size_t key) const { return segment.begin + key; }
-    std::size_t keys() const { return shape.is_causal ? place + 1 : segment.length; }  // that it sees
+    std::size_t keys() const { return shape.is_causal ? place + 1 : segment.length; }  // number of visible keys
     std::size_t first_column() const { return head * head_size; }
     std::size_t first_shared_column() const { return head * shape.groups / shape.heads * head_size; }
 
-    // What the weight of a key is multiplied by: 0 if it is dropped, else 1 / (1 - rate).
+    // Returns the dropout factor of a key's weight: 0 if it is dropped, else 1 / (1 - rate).
     double factor(std::size_t key) const {
         const AttentionDropout& dropout = shape.dropout;
         if (!dropout.is_on()) return 1;
@@ -106,7 +106,7 @@ void forward(const Attention& op, const Query& query) {
     op.log_sum.as<T>()(query.row(), query.head) = static_cast<T>(log_sum);
 }
 
-// The sums of the backward pass, contiguous and in double.
+// Accumulated gradients of the backward pass, contiguous and in double.
 struct Gradients {
     explicit Gradients(const AttentionBackward& op)
         : query(op.query.size()), key(op.key.size()), value(op.value.size()) {}
@@ -160,7 +160,7 @@ void store(const std::vector<double>& sums, const device::Tensor& tensor) {
 void run(device::ReferenceStream&, const Attention& op) {
     visit_float(op.query.dtype, [&](auto zero) {
         using T = decltype(zero);
-        clear<T>(op.output);  // for the rows in no segment
+        clear<T>(op.output);  // for the rows outside all segments
         clear<T>(op.log_sum);
         for_each_query(op.shape, op.query.columns, [&](const Query& query) { forward<T>(op, query); });
     });

@@ -1,4 +1,4 @@
-// The oracle: one element after the other, means in double.
+// Reference implementation: one element at a time, means in double.
 #include "trireme/kernels/columns.hpp"
 
 #include "kernels/index_check.hpp"

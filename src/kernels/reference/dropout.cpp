@@ -1,10 +1,10 @@
-// The oracle: one random block is drawn for every element, exactly as the declaration says.
+// Reference implementation: draws one random block per element, exactly as the header specifies.
 #include "trireme/kernels/dropout.hpp"
 
 namespace trireme::kernels {
 namespace {
 
-// What an element is multiplied by: 0 if it is dropped, else 1 / (1 - rate).
+// Returns the dropout factor of an element: 0 if it is dropped, else 1 / (1 - rate).
 double factor(const Dropout& dropout, std::size_t row, std::size_t column) {
     if (!dropout.is_on()) return 1;
     const auto sample = static_cast<std::uint64_t>(dropout.samples.as<std::int64_t>()[row]);

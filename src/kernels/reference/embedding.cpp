@@ -1,4 +1,4 @@
-// The oracle: one row after the other.
+// Reference implementation: one row at a time.
 #include "trireme/kernels/embedding.hpp"
 
 #include "kernels/index_check.hpp"
@@ -6,7 +6,8 @@
 namespace trireme::kernels {
 namespace {
 
-// The row of a table that begins with row `first` of the whole one; nullptr if it has not got that row.
+// Returns the row with global index indices[r]; nullptr if the table does not hold it. `first` is the global
+// index of the table's first row.
 template <class T>
 T* named_row(const device::Elements<T>& table, std::size_t first,
              const device::Elements<const std::int32_t>& indices, std::size_t r) {

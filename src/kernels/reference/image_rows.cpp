@@ -1,4 +1,4 @@
-// The oracle: one image after the other, one place after the other.
+// Reference implementation: one image and one position at a time.
 #include "trireme/kernels/image_rows.hpp"
 
 namespace trireme::kernels {

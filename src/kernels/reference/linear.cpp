@@ -1,9 +1,8 @@
-// The oracle: plain loops, sums in double.
+// Reference implementation: plain loops, sums in double.
 //   forward          output[r, o] = sum_i input[r, i] W[i, o] + bias[o]
 //   backward input   grad_input[r, i] = sum_o grad_output[r, o] W[i, o]
-//   backward weight  grad_W[i, o] += sum_r input[r, i] grad_output[r, o];  grad_bias[o] += sum_r grad_output[r,
-//   o]
-// The oracle: one element after the other, sums in double.
+//   backward weight  grad_W[i, o] += sum_r input[r, i] grad_output[r, o]
+//                    grad_bias[o] += sum_r grad_output[r, o]
 
 #include "trireme/kernels/linear.hpp"
 
@@ -12,7 +11,7 @@
 namespace trireme::kernels {
 namespace {
 
-// W[i, o], however it lies in memory.
+// Returns W[in, out] for either memory layout.
 template <class T>
 T& at(const device::Elements<T>& weight, WeightAxes axes, std::size_t in, std::size_t out) {
     return axes == WeightAxes::in_out ? weight(in, out) : weight(out, in);

@@ -1,4 +1,4 @@
-// The oracle: plain loops, sums in double.
+// Reference implementation: plain loops, sums in double.
 #include "trireme/kernels/logit_statistics.hpp"
 
 #include <cmath>
@@ -14,7 +14,8 @@ template <class T>
 void one_row(const LogitStatistics& op, std::size_t r) {
     const T* logits = op.logits.as<T>().row(r);
     const auto target = static_cast<std::int64_t>(op.targets.as<std::int32_t>()[r]);
-    // Never infinite, so that a part whose logits are all -infinity counts for nothing in the whole.
+    // Starts at a finite value, so that a part whose logits are all -infinity contributes zero to the merged
+    // sum.
     double largest = std::numeric_limits<T>::lowest();
     std::size_t choice = 0;
     double sum = 0;

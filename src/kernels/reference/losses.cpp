@@ -1,4 +1,4 @@
-// The oracle: plain loops, sums in double.
+// Reference implementation: plain loops, sums in double.
 //   loss = log(sum_v exp(logit_v)) - sum_v share_v logit_v,   d loss / d logit_v = softmax_v - share_v
 //   share_v = (1 - smoothing) [v == target] + smoothing / vocabulary
 

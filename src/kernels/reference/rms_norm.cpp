@@ -1,4 +1,4 @@
-// The oracle: plain loops, sums in double. With x = input inv_rms and g = grad_output gain,
+// Reference implementation: plain loops, sums in double. With x = input inv_rms and g = grad_output gain,
 //   grad_input = inv_rms (g - x (mean over channels of g x))
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// The oracle: one pair of channels after the other, in double.
+// Reference implementation: one pair of channels at a time, in double.
 #include "trireme/kernels/rotary.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The oracle: one element after the other.
+// Reference implementation: one element at a time.
 #include "trireme/kernels/rows.hpp"
 
 #include "kernels/index_check.hpp"

@@ -1,4 +1,4 @@
-// The oracle: every step in double, rounded once when it is stored.
+// Reference implementation: all arithmetic in double, rounded once when the result is stored.
 #include "trireme/kernels/update.hpp"
 
 #include <cmath>

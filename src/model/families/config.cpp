@@ -1,3 +1,4 @@
+// Checks of model configurations, and rotary frequencies.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -87,7 +88,7 @@ void check_image(const ModelConfig& config) {
     }
 }
 
-// Of a text whose tokens have types; the question and the context of a span task have one each.
+// The question and the context of a span task have different token types.
 void check_token_types(const ModelConfig& config) {
     require_size("the number of token types", config.token_types);
     if (config.task == Task::span && config.token_types < 2) {
@@ -103,7 +104,7 @@ void check_labels(const ModelConfig& config) {
     }
 }
 
-// Long waves were hardly seen whole in training, so only they are slowed.
+// Training hardly covers a full period of a long wave, so only long waves are slowed.
 // (Dubey et al., The Llama 3 herd of models, 2024)
 double stretched_by_wave(double frequency, const RotaryConfig& rotary) {
     const double waves = rotary.original_positions * frequency / (2 * std::numbers::pi);

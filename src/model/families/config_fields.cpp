@@ -13,7 +13,7 @@ std::string dump_json(const ConfigFields::Json& value) {
     std::string text = value.dump();
     if (text.size() <= longest) return text;
     std::size_t end = longest;
-    // Not between the bytes of one letter in UTF-8.
+    // Do not cut a UTF-8 sequence.
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
     return text.substr(0, end) + "...";
 }

@@ -1,4 +1,4 @@
-// The settings of a config.json, each of its own kind and within its bounds.
+// Reads the settings of a config.json and checks their types and ranges.
 #pragma once
 
 #include <cstddef>
@@ -7,32 +7,32 @@
 
 namespace trireme::model {
 
-// Absent and null are the same: `otherwise`. Every error is a ConfigError that names the place, the setting and
-// its value.
+// Settings that are absent or null have the value `otherwise`. Every error is a ConfigError that names the
+// place, the setting and its value.
 class ConfigFields {
 public:
     using Json = nlohmann::json;
 
-    // `object` must be one, and outlive this.
+    // `object` is a JSON object that outlives this.
     ConfigFields(const Json& object, std::string place) : object_(object), place_(std::move(place)) {}
 
-    const Json* find(const char* key) const;  // nullptr where absent or null
+    const Json* find(const char* key) const;  // null if absent or null
     bool is_set(const char* key) const { return find(key) != nullptr; }
 
     std::size_t size(const char* key, std::size_t otherwise) const;  // 1 to 2^24
     double number(const char* key, double otherwise) const;          // finite
-    double number(const char* key) const;                            // must be there
+    double number(const char* key) const;                            // required
     double share(const char* key, double otherwise) const;           // [0, 1)
     bool flag(const char* key, bool otherwise) const;
     std::string word(const char* key, const std::string& otherwise) const;
 
-    // A size that is said once, as [size, size] too: the edge of a square.
+    // Returns the edge of a square, written as a number or as [size, size].
     std::size_t edge(const char* key, std::size_t otherwise) const;
 
-    // Refuses every value but `only`, under which Trireme computes the same.
+    // Throws if the setting is present with another value than `only`, the one that Trireme implements.
     void require(const char* key, const Json& only) const;
 
-    // "PLACE: KEY is VALUE; REASON"; the value is cut short where it is long.
+    // Throws with the message "PLACE: KEY is VALUE; REASON"; a long value is truncated.
     [[noreturn]] void refuse(const char* key, const std::string& reason) const;
     const std::string& place() const { return place_; }
 

@@ -1,4 +1,4 @@
-// Reading a config.json: what it is of, and what every family says alike.
+// Reads a config.json: its architecture and the settings that all families share.
 #include "trireme/model/config_json.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Far longer than any model's: what goes beyond is no config.json, or means harm.
+// Far above the size of any real config.json; rejects wrong or malicious files.
 constexpr std::uintmax_t most_bytes = std::uintmax_t{16} << 20;
 
 const Architecture* architecture_named(std::string_view name) {
@@ -41,7 +41,7 @@ std::string known_families() {
     return text;
 }
 
-// The class that the file says it is of; none where it says nothing.
+// Returns the architecture that the file names, or null if it names none.
 const Architecture* said_architecture(const ConfigFields& fields) {
     const Json* names = fields.find("architectures");
     if (names == nullptr || (names->is_array() && names->empty())) return nullptr;
@@ -53,7 +53,7 @@ const Architecture* said_architecture(const ConfigFields& fields) {
     return found;
 }
 
-// Where only the model type is said, the family's own task.
+// Returns the architecture. If the file has only a model type, the task is the family's default.
 Architecture architecture_in(const ConfigFields& fields) {
     const Architecture* said = said_architecture(fields);
     const std::string type = fields.word("model_type", said == nullptr ? "" : name_of(said->family));
@@ -84,7 +84,8 @@ std::size_t labels_in(const ConfigFields& fields, std::size_t otherwise) {
     return names->size();
 }
 
-// None where the file has no text for each of the labels 0 to `count` - 1, or those that transformers makes up.
+// Returns the names of the labels 0 to `count` - 1. Empty if one is missing, or if all are the default names of
+// transformers.
 std::vector<std::string> label_names_in(const ConfigFields& fields, std::size_t count) {
     const Json* stored = fields.find("id2label");
     if (stored == nullptr) return {};
@@ -99,7 +100,7 @@ std::vector<std::string> label_names_in(const ConfigFields& fields, std::size_t 
     return is_made_up ? std::vector<std::string>() : names;
 }
 
-// A base without a head leaves the number of its labels to the corpus.
+// For a base model without a head the corpus decides the number of labels, so the default is 0.
 std::size_t classes_in(const ConfigFields& fields, const Architecture& architecture) {
     const std::size_t labels = labels_in(fields, architecture.has_head ? 2 : 0);
     fields.require("problem_type", "single_label_classification");
@@ -110,7 +111,7 @@ std::size_t classes_in(const ConfigFields& fields, const Architecture& architect
     return labels;
 }
 
-// transformers writes these for every model.
+// Rejects unsupported settings that transformers may write for a model of any family.
 void refuse_what_none_has(const ConfigFields& fields) {
     for (const char* key : {"quantization_config", "sliding_window"}) fields.require(key, nullptr);
     fields.require("is_encoder_decoder", false);
@@ -126,7 +127,8 @@ void refuse_what_none_has(const ConfigFields& fields) {
 }
 
 void check_whole(ModelConfig config, const std::string& place) {
-    if (config.task == Task::classify && config.labels == 0) config.labels = 2;  // the corpus decides
+    if (config.task == Task::classify && config.labels == 0)
+        config.labels = 2;  // any valid number: the corpus decides
     try {
         check_model(config);
     } catch (const ConfigError& error) {
@@ -150,7 +152,7 @@ ModelConfig model_from_config_json(std::string_view text, const std::string& pla
     config.tied = fields.flag("tie_word_embeddings", config.tied);
     config.init_deviation = fields.number("initializer_range", 0.02);
     if (config.task == Task::classify) config.labels = classes_in(fields, architecture);
-    // A base may come with those of a head that it no longer has.
+    // The names in the file of a base model may stem from a head that was removed.
     if (config.task == Task::classify && architecture.has_head) {
         config.label_names = label_names_in(fields, config.labels);
     }

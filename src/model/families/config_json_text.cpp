@@ -1,4 +1,4 @@
-// Writing a config.json, in the words of transformers before and since its fifth version.
+// Writes a config.json with the keys of transformers 4 and 5.
 #include "model/families/settings.hpp"
 #include "trireme/base/error.hpp"
 #include "trireme/base/json_text.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The class of models that has a head for this task.
+// Returns the first architecture of the family with this task.
 const char* architecture_of(Family family, Task task) {
     for (const Architecture& each : traits_of(family).architectures) {
         if (each.task == task) return each.name;
@@ -17,7 +17,7 @@ const char* architecture_of(Family family, Task task) {
     throw BugError(cat("a ", name_of(family), " model has no head for the task ", name_of(task)));
 }
 
-// transformers counts the classes by their names.
+// transformers derives the number of classes from their names.
 void write_labels(const ModelConfig& config, ConfigSettings& file) {
     Json names = Json::object();
     Json numbers = Json::object();
@@ -31,7 +31,8 @@ void write_labels(const ModelConfig& config, ConfigSettings& file) {
     file["label2id"] = std::move(numbers);
 }
 
-// Whether the base knows better: tokens around a text, which ours may not know, and names of as many classes.
+// Returns true if the setting in `base` wins: it has a value where `value` is null (tokens around a text), or
+// it has names of equally many classes.
 bool keeps(const Json& base, const std::string& name, const Json& value) {
     const auto old = base.find(name);
     if (old == base.end() || old->is_null()) return false;
@@ -56,7 +57,7 @@ std::string config_json_of(const ModelConfig& config, const std::string& dtype, 
     if (config.task == Task::classify && config.labels > 0) write_labels(config, file);
     Json whole = try_parse_json<Json>(base).value_or(Json::object());
     if (!whole.is_object()) whole = Json::object();
-    whole.erase("num_labels");  // the names of the classes say how many there are
+    whole.erase("num_labels");  // the names of the classes determine it
     if (!config.label_names.empty()) {
         whole.erase("id2label");
         whole.erase("label2id");

@@ -7,7 +7,7 @@ namespace {
 
 using Json = ConfigFields::Json;
 
-// GPT-2 has words of its own, and takes those of the others too.
+// GPT-2 has keys of its own and accepts those of the other families as aliases. Both must agree.
 const char* either(const ConfigFields& fields, const char* key, const char* alias) {
     if (!fields.is_set(alias)) return key;
     if (const Json* value = fields.find(key)) fields.require(alias, *value);

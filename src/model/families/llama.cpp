@@ -10,7 +10,7 @@ namespace {
 using Json = ConfigFields::Json;
 
 void read_stretch(const ConfigFields& fields, const ConfigFields& rope, ModelConfig& config) {
-    const char* key = rope.is_set("rope_type") ? "rope_type" : "type";  // the older word
+    const char* key = rope.is_set("rope_type") ? "rope_type" : "type";  // older key
     const std::string type = rope.word(key, "default");
     if (type == "default") return;
     config.rotary.factor = rope.number("factor");
@@ -27,8 +27,8 @@ void read_stretch(const ConfigFields& fields, const ConfigFields& rope, ModelCon
         fields.number(original, rope.number(original, static_cast<double>(config.positions)));
 }
 
-// Before its fifth version transformers wrote rope_theta and rope_scaling, since then rope_parameters. Where
-// both are there, it takes the former.
+// transformers 4 wrote rope_theta and rope_scaling; transformers 5 writes rope_parameters. If both are present,
+// rope_scaling takes precedence, as in transformers.
 void read_rotary(const ConfigFields& fields, ModelConfig& config) {
     const auto is_said = [&](const char* key) { return fields.is_set(key) && !fields.find(key)->empty(); };
     const char* key = is_said("rope_scaling") ? "rope_scaling" : "rope_parameters";
@@ -69,7 +69,7 @@ ModelConfig read_llama(const ConfigFields& fields) {
     return config;
 }
 
-// A whole number where it is one: transformers asks for it.
+// Returns a JSON integer if `count` is whole, because transformers requires one.
 Json positions_of(double count) {
     if (count != std::floor(count) || count > 1e15) return count;
     return static_cast<std::uint64_t>(count);
@@ -122,7 +122,7 @@ ModelConfig llama(const char* name, const BlockSizes& sizes, std::size_t positio
     return model;
 }
 
-// Llama 3.1 and 3.2 read 16 times the positions that Llama 3 was trained on.
+// Llama 3.1 and 3.2 have 16 times the positions that Llama 3 was trained on.
 ModelConfig llama3(const char* name, const BlockSizes& sizes, double factor) {
     ModelConfig model = llama(name, sizes, 131072, 128256);
     model.groups = 8;

@@ -10,7 +10,7 @@ struct NamedActivation {
     kernels::ActivationKind kind;
 };
 
-// The first name of each kind is the one that is written.
+// The first name of each kind is written to files.
 constexpr NamedActivation activations[] = {
     {"gelu_new", kernels::ActivationKind::gelu_tanh},
     {"gelu_pytorch_tanh", kernels::ActivationKind::gelu_tanh},

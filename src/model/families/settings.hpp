@@ -1,4 +1,4 @@
-// What the files of the families share: settings in a config.json, and sizes of named models.
+// Code that the families share: settings in a config.json, and sizes of named models.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace trireme::model {
 
-// The settings that go into a config.json.
+// Settings to be written to a config.json.
 struct ConfigSettings {
     using Json = ConfigFields::Json;
 
@@ -18,12 +18,11 @@ struct ConfigSettings {
     Json values = Json::object();
 };
 
-// Reads a size without a default. A file without the width of its model would be read as one of the default
-// sizes; it is a mistake.
+// Reads the width of the model. It is required: a file without it is a mistake, which default sizes would hide.
 std::size_t width_in(const ConfigFields& fields, const char* key);
 kernels::ActivationKind activation_in(const ConfigFields& fields, const char* key, const char* otherwise);
 
-// Writes the sizes that several families name alike.
+// Writes the sizes whose keys several families share.
 void write_sizes(const ModelConfig& config, ConfigSettings& file);
 
 // The tokens before and after each text, in a vocabulary of this size.
@@ -31,11 +30,11 @@ struct TextEnds {
     std::size_t vocabulary;
     std::uint32_t begin, end;
 };
-// Writes the tokens of the known vocabulary that has the model's size, or null: without a value, transformers
-// would take its defaults, which are other tokens.
+// Writes the tokens of the known vocabulary with the model's size, or null. Without a value transformers would
+// use its defaults, which are other tokens.
 void write_text_ends(const ModelConfig& config, std::initializer_list<TextEnds> known, ConfigSettings& file);
 
-// The settings of BERT, which the ViT took over.
+// Settings that BERT and ViT share.
 ModelConfig read_encoder(const ConfigFields& fields);
 void write_encoder(const ModelConfig& config, ConfigSettings& file);
 

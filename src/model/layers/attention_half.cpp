@@ -14,7 +14,7 @@ Channels shifted(const Channels& channels, std::size_t by, std::size_t width) {
     return moved;
 }
 
-// Queries, keys and values in one matrix.
+// Returns the output channels of one matrix that writes queries, keys and values.
 Channels fused(const Channels& queries, const Channels& keys) {
     const std::size_t width = queries.width + 2 * keys.width;
     Channels all = shifted(queries, 0, width);

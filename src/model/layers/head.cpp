@@ -16,14 +16,14 @@
 namespace trireme::model {
 namespace {
 
-// Enough rows for an efficient matrix product at GPT-2's vocabulary, and still a small part of the activations.
-// GPUs, who have the 16 bits, want more: each tile adds to all of the weight's gradient.
+// Memory of a tile of logits: enough rows for an efficient matmul with GPT-2's vocabulary, but small compared
+// to the activations. GPUs use bf16 and need larger tiles: each tile updates the whole weight gradient.
 std::size_t tile_bytes(device::DType dtype) {
     return std::size_t{dtype == device::DType::bf16 ? 512U : 64U} << 20;
 }
 
-// From one row of logits to the next. Tensor cores read 16 bytes at once, and 128 at best, which rows of a
-// vocabulary of 50,257 do not begin at.
+// Returns the stride between rows of logits. Tensor cores load 16 bytes at once, ideally 128. Rows of a
+// vocabulary of 50,257 are not aligned to that without padding.
 std::size_t logit_stride(device::DType dtype, std::size_t outputs) {
     const std::size_t whole = dtype == device::DType::bf16 ? 64 : 1;
     return (outputs + whole - 1) / whole * whole;
@@ -47,7 +47,7 @@ std::optional<ParameterSpec> bias_of(const ModelConfig& config) {
     if (config.task == Task::language) return std::nullopt;
     ParameterSpec spec = vector_spec("classifier.bias", config.labels, Init::zeros);
     if (config.task == Task::masked) {
-        // An untied model has both names in its files, and reads this one.
+        // The files of an untied model have both biases; the decoder's is the one in use.
         const char* const name = config.tied ? "cls.predictions.bias" : "cls.predictions.decoder.bias";
         spec = vector_spec(name, config.vocabulary, Init::zeros);
     }
@@ -55,7 +55,8 @@ std::optional<ParameterSpec> bias_of(const ModelConfig& config) {
     return spec;
 }
 
-// Tensor ranks must cut rows into the same tiles, whatever their shares are.
+// Returns the largest number of outputs of a tensor rank. All tensor ranks size their tiles by it, because they
+// must cut the rows equally whatever their shares are.
 std::size_t most_outputs_of(const ModelConfig& config, TensorPart part) {
     std::size_t most = 0;
     for (part.rank = 0; part.rank < static_cast<int>(part.shares.size()); ++part.rank) {
@@ -66,7 +67,8 @@ std::size_t most_outputs_of(const ModelConfig& config, TensorPart part) {
 
 }  // namespace
 
-// What is left out is an absent tensor. A rank without own rows makes its part of the others' gradients.
+// Absent tensors are not computed. A rank without own rows sets `makes_grad_input` too: it contributes to the
+// gradients of other ranks' rows.
 struct Head::Wanted {
     device::Tensor grad_input = {};   // (own rows, width)
     device::Tensor grad_weight = {};  // (own outputs, width)
@@ -79,13 +81,13 @@ struct Head::Wanted {
 };
 
 struct Head::Tile {
-    device::ConstTensor rows;     // (count) i32: where they lie among all, absent if those are all predicted
-    std::size_t begin;            // of the first one among the predicted rows
+    device::ConstTensor rows;     // (count) i32: their indices among all rows; absent if all are predicted
+    std::size_t begin;            // index of the first one among the predicted rows
     device::ConstTensor targets;  // (count) i32
-    device::Tensor hidden;        // (count, width): space for the rows where they lie apart
+    device::Tensor hidden;        // (count, width): space to gather the rows
     device::Tensor logits;        // (count, own outputs)
-    device::Tensor statistics;    // (ranks * count, logit_field::count): space, where outputs are shared
-    device::Tensor log_sums;      // (1, count): likewise
+    device::Tensor statistics;    // (ranks * count, logit_field::count): space, if outputs are shared
+    device::Tensor log_sums;      // (1, count): space, if outputs are shared
     device::Tensor losses;        // (count)
     device::Tensor choices;       // (count) i32
 };
@@ -163,8 +165,8 @@ void Head::for_each_tile(const Pass& pass, Weights weights, device::ConstTensor 
     if (asked.makes_grad_input && is_cut) wanted.grad_input = scratch.tensor(pass.dtype, input.rows, width_);
     const device::ConstTensor predicted = pass.batch.predicted;
     const std::size_t most = tile_rows(pass.dtype, predicted.columns);
-    // As much as the tile of any smaller micro-batch, or of one with fewer predictions, may need, so that
-    // memory follows the largest one.
+    // Rows of the largest tile of this or any smaller micro-batch, with any number of predictions. So the
+    // memory of the largest micro-batch suffices for all.
     const std::size_t space = std::min(most_tile_rows(pass.dtype), input.rows);
     const device::Tensor hidden = scratch.tensor(pass.dtype, space, width_);
     const device::Tensor logits = scratch.tensor(pass.dtype, space, logit_stride(pass.dtype, outputs_.count))
@@ -200,7 +202,8 @@ void Head::for_each_tile(const Pass& pass, Weights weights, device::ConstTensor 
     if (wanted.gives_choices) state.choices = kernels::read_numbers(pass.stream, choices);
 }
 
-// From the gradient of all rows, to which every rank has added its own outputs', to that of the own rows.
+// Computes the gradient of the own rows. `all` has the gradient of all rows; if outputs are shared, it has only
+// the contribution of this rank's outputs.
 void Head::give_own_rows(const Pass& pass, device::Tensor all, device::Tensor own) const {
     const device::Tensor sum = is_shared_ ? sum_over_ranks(pass, all) : own_part(pass, all);
     if (own.rows < all.rows) launch(pass.stream, kernels::Copy{.input = sum, .output = own});
@@ -271,7 +274,7 @@ void Head::add_gradients(const Pass& pass, Weights weights, device::ConstTensor 
                                                           .axes = kernels::WeightAxes::out_in});
     }
     if (!wanted.makes_grad_input) return;
-    // Rows that lie apart are not read any more: their gradients take their place.
+    // Gathered rows are not read any more, so their gradients overwrite them.
     const bool is_apart = tile.rows.is_present();
     const device::Tensor grad =
         is_apart ? tile.hidden : wanted.grad_input.row_range(tile.begin, tile.logits.rows);

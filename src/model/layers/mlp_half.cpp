@@ -54,7 +54,7 @@ device::Tensor MlpHalf::forward(const Pass& pass, Weights weights, device::Const
                                 device::Arena& kept, const NextNorm* next_norm) const {
     const device::ArenaScope scope(pass.scratch);
     state.result = (pass.keeps_little ? pass.scratch : kept).tensor(pass.dtype, pass.batch.rows(), mlp_width_);
-    // Where it is made again, from rounded numbers, it is made so at first as well.
+    // A recomputed activation reads the rounded state.inner, so the first computation must not be fused either.
     if (!is_gated_ && !pass.keeps_little && branch_.joins_when_opened(pass, activation_)) {
         branch_.open(pass, weights, input, state, kept, {.kind = activation_, .tensor = state.result});
     } else {
@@ -68,7 +68,7 @@ void MlpHalf::backward_input(const Pass& pass, Weights weights, device::ConstTen
                              device::ConstTensor grad_output, device::Tensor grad_input, State& state,
                              device::Arena& kept) const {
     state.grad_inner = kept.tensor(pass.dtype, pass.batch.rows(), branch_.inner_width());
-    // Without a gate the activation's gradient takes the place of what it is made from.
+    // Without a gate the gradients of result and inner share memory.
     const device::Tensor grad_result =
         is_gated_ ? kept.tensor(pass.dtype, pass.batch.rows(), mlp_width_) : state.grad_inner;
     if (!is_gated_ && branch_.joins_when_closed_backward(pass, activation_)) {

@@ -11,7 +11,7 @@ namespace trireme::model {
 
 namespace {
 
-// Builds the layers in a range, and counts the others.
+// Builds the layers in a range and only counts the others.
 class LayerList {
 public:
     explicit LayerList(layout::Range wanted) : wanted_(wanted) {}
@@ -65,7 +65,7 @@ const char* kind_of(const Layer& layer) {
     return kinds[layer.index()];
 }
 
-// The halves of a block begin the names of all their parameters with the block's.
+// All parameter names of a half begin with the name of its block.
 std::string name_of(const Layer& layer) {
     const bool is_in_block =
         std::holds_alternative<AttentionHalf>(layer) || std::holds_alternative<MlpHalf>(layer);

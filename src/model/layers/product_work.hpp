@@ -1,12 +1,13 @@
-// Matrix products, as a rank's stream counts them.
+// Launches the matmuls of projections and accounts for them on the stream.
 #pragma once
 
 #include "trireme/kernels/launch.hpp"
 
 namespace trireme::model {
 
-// `whole` times the product's arithmetic is what this rank would have had without resizing and migration: more
-// than the product's own where channels are missing, nothing for what it computes for others.
+// Launches a matmul and adds it to stream.products (or stream.gpu_times). `whole` times its flops are the flops
+// that this rank would have without resizing and migration. `whole` is above 1 if channels are skipped or
+// offloaded, and 0 for matmuls of other ranks.
 template <class Op>
 void multiply(device::Stream& stream, const Op& product, double whole) {
     const double seconds = kernels::launch(stream, product);

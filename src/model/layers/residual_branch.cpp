@@ -21,7 +21,7 @@ std::vector<Projection::Part> in_block(const std::string& prefix, std::vector<Pr
     return parts;
 }
 
-// Of the first matrix, and of the last one.
+// Return the places of the first and of the last matrix.
 ProjectionPlace first_place(std::size_t block, Site site) {
     return {block, site == Site::attention_residual ? layout::Product::attention_in : layout::Product::mlp_in};
 }
@@ -31,7 +31,7 @@ ProjectionPlace last_place(std::size_t block, Site site) {
             site == Site::attention_residual ? layout::Product::attention_out : layout::Product::mlp_out};
 }
 
-// Name for the check of values: the norm belongs to the next layer, "transformer.h.1.ln_1".
+// Names the layer of a norm, "transformer.h.1.ln_1", to the value check: it belongs to the next layer.
 void name_norm(const Pass& pass, const Norm& norm) {
     if (pass.stream.check == nullptr) return;
     const std::string weight = norm.parameters().front().name;

@@ -9,7 +9,7 @@ namespace trireme::model {
 namespace {
 
 enum : std::size_t { span_weight, span_bias };
-constexpr std::size_t outputs = 2;  // where an answer begins, where it ends
+constexpr std::size_t outputs = 2;  // first row and last row of an answer
 
 }  // namespace
 

@@ -7,7 +7,7 @@ namespace {
 
 layout::Range scaled(layout::Range units, std::size_t size) { return {units.begin * size, units.count * size}; }
 
-// Ranges without a gap between them are one.
+// Merges ranges without a gap between them.
 std::vector<layout::Range> joined(const std::vector<layout::Range>& ranges) {
     std::vector<layout::Range> all;
     for (const layout::Range& range : ranges) {

@@ -11,12 +11,12 @@ namespace {
 
 constexpr auto tile = static_cast<double>(channel_tile);
 
-// Tiles that may be left out, one being kept.
+// Returns the number of tiles that may be skipped if at least one is kept.
 std::size_t spare_tiles(std::size_t channels) {
     return channels < channel_tile ? 0 : (channels - channel_tile) / channel_tile;
 }
 
-// What each is to leave out of itself, in proportion.
+// Returns the skipped fractions of the projections, up to a common factor.
 std::vector<double> proportions_of(std::span<const ResizableWork> all) {
     double largest = 0;
     for (const ResizableWork& one : all) largest = std::max(largest, one.variation);
@@ -27,7 +27,7 @@ std::vector<double> proportions_of(std::span<const ResizableWork> all) {
     return proportions;
 }
 
-// The ratios scale * proportion that leave out `wanted` of the work, none above the limit.
+// Computes the ratios scale * proportion, capped at `limit`, that skip `wanted` units of work.
 class SharedRatios {
 public:
     SharedRatios(std::span<const ResizableWork> all, double wanted, double limit)
@@ -40,11 +40,11 @@ public:
     const std::vector<double>& ratios() const { return ratios_; }
 
 private:
-    // Shares what is missing among those below the limit; false if all have it. Whoever would exceed the limit
-    // gets it, and leaves the rest to the others.
+    // One round: distributes the missing work among the projections below the limit. Those that would exceed
+    // the limit get the limit. Returns true if that leaves work for another round.
     bool share(double limit) {
         double open = sum_of_open();
-        if (open == 0) {  // only those that vary most are left
+        if (open == 0) {  // only the projections that vary most remain
             std::ranges::fill(proportions_, 1);
             open = sum_of_open();
         }
@@ -82,8 +82,8 @@ private:
 
 double tile_work(const ResizableWork& one) { return one.work * tile / static_cast<double>(one.channels); }
 
-// Whole tiles next to exact ones: rounded down, and then one more where most is missing, until the sum is
-// right.
+// Rounds `exact` numbers of tiles to whole ones: first down, then one tile more where most is missing, until
+// the skipped work is as near to `wanted` as whole tiles allow.
 std::vector<std::size_t> whole_tiles(std::span<const ResizableWork> all, const std::vector<double>& exact,
                                      const std::vector<std::size_t>& most, double wanted) {
     std::vector<std::size_t> tiles;
@@ -110,7 +110,7 @@ std::vector<std::int32_t> first_channels(std::size_t begin, std::size_t count) {
     return channels;
 }
 
-// Those with the largest scores, of equals the lower.
+// Returns the channels with the largest scores, ascending. Ties go to the lower channel.
 template <class Score>
 std::vector<std::int32_t> largest(const std::vector<Score>& scores, std::size_t count) {
     std::vector<std::int32_t> channels = first_channels(0, scores.size());
@@ -131,7 +131,7 @@ std::vector<std::uint64_t> drawn_scores(RandomKey key, std::size_t count) {
 }
 
 std::size_t best_window(std::span<const double> variation, std::size_t count) {
-    std::vector<double> sums{0};  // of the first so many
+    std::vector<double> sums{0};  // prefix sums
     for (const double one : variation) sums.push_back(sums.back() + one);
     std::size_t best = 0;
     for (std::size_t begin = 1; begin + count <= variation.size(); ++begin) {

@@ -1,3 +1,4 @@
+// Matmuls of a helper rank with the offloaded channels of other ranks.
 #include "model/layers/product_work.hpp"
 #include "model/rebalance/helping.hpp"
 #include "trireme/kernels/fill.hpp"
@@ -11,7 +12,7 @@ std::size_t outputs_of(const GuestChannels& guest, const ParameterSpec& matrix) 
     return guest.shape.axes == kernels::WeightAxes::in_out ? matrix.columns : matrix.rows;
 }
 
-// Calls use(number, first output, outputs) for each matrix, whose outputs lie side by side.
+// Calls use(number, first output, outputs) for each matrix. The outputs of the matrices lie side by side.
 template <class Use>
 void for_each_matrix(const GuestChannels& guest, Use&& use) {
     std::size_t begin = 0;
@@ -51,7 +52,7 @@ device::Tensor output_of(const Pass& pass, const GuestChannels& guest, const Gue
     return output;
 }
 
-// A product that adds is a backward one: of a weight that is said to lie the other way round.
+// Only the backward matmul can accumulate; it computes X W if the weight is declared transposed.
 void add_output(const Pass& pass, const GuestChannels& guest, const GuestState& state, device::Tensor output) {
     const bool is_in_out = guest.shape.axes == kernels::WeightAxes::in_out;
     for_each_matrix(guest, [&](std::size_t m, std::size_t begin, std::size_t outputs) {

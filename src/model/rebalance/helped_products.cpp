@@ -8,7 +8,7 @@
 namespace trireme::model {
 namespace {
 
-// Those of a rank's projection that somebody helps with, in order.
+// Returns the migrations that offload matmuls of this kind from rank `owner`, in order.
 std::vector<layout::Migration> of_owner(const std::vector<layout::Migration>& all, int owner,
                                         layout::Product product) {
     std::vector<layout::Migration> own;
@@ -25,7 +25,7 @@ std::vector<std::size_t> counts_of(const std::vector<layout::Migration>& migrati
     return lent_counts(projection.channels, parts);
 }
 
-// The owner and those who get something at all.
+// Returns the broadcast tree of the owner and of the helpers that get at least one channel.
 layout::Circle circle_of(int owner, const std::vector<layout::Migration>& migrations,
                          const std::vector<std::size_t>& counts, layout::Spread spread) {
     layout::Circle circle{.ranks = {owner}, .spread = spread};
@@ -37,8 +37,8 @@ layout::Circle circle_of(int owner, const std::vector<layout::Migration>& migrat
 
 using ChannelList = std::vector<std::int32_t>;
 
-// To or from each rank: all pieces of one owner's channels that go to the same helper, in the order of places,
-// which all ranks have.
+// Returns one message per peer: the concatenated channel lists that are sent to it or received from it. All
+// ranks have the same order of places, so owner and helper order the lists equally.
 template <class Lists>
 std::map<int, ChannelList> messages_of(const Lists& lists) {
     std::map<int, ChannelList> messages;
@@ -81,7 +81,7 @@ Resizing::Lists HelpedProducts::begin(const std::vector<layout::Migration>& migr
     return own;
 }
 
-// The last of the channels that are kept.
+// Offloads the last channels of `kept`.
 void HelpedProducts::lend(const std::vector<layout::Migration>& migrations, const ProjectionShape& projection,
                           std::vector<std::int32_t>& kept) {
     const auto own = of_owner(migrations, rank_, projection.place.product);
@@ -100,7 +100,7 @@ void HelpedProducts::lend(const std::vector<layout::Migration>& migrations, cons
     kept.resize(kept.size() - all);
 }
 
-// Which ones they are is the owner's to tell.
+// Only the counts are known here; tell() delivers the owner's channel numbers.
 void HelpedProducts::take_in(const std::vector<layout::Migration>& migrations, int owner,
                              const ProjectionShape& projection) {
     const auto own = of_owner(migrations, owner, projection.place.product);

@@ -1,4 +1,4 @@
-// The messages of one call of a projection that somebody helps with.
+// Messages and matmuls of one call of a projection whose channels are partly offloaded.
 #pragma once
 
 #include <map>
@@ -10,53 +10,55 @@
 
 namespace trireme::model {
 
-// Products of channels that another rank has lent to this one.
+// Matmuls with channels that another rank has offloaded to this one. Tensors come from scratch memory.
 std::size_t channels_of(const GuestChannels& guest);
-// The weights, not filled yet.
+// Returns memory for the weights, from `arena`; not filled.
 std::vector<device::Tensor> room_for_weights(const GuestChannels& guest, device::DType dtype,
                                              device::Arena& arena);
 
-// P = X W: (rows, all outputs), from scratch memory.
+// Returns X W: (rows, all outputs).
 device::Tensor output_of(const Pass& pass, const GuestChannels& guest, const GuestState& state,
                          device::ConstTensor input);
-// output += X W
+// Computes output += X W.
 void add_output(const Pass& pass, const GuestChannels& guest, const GuestState& state, device::Tensor output);
-// dX = dY W^T: (rows, channels), from scratch memory.
+// Returns dX = dY W^T: (rows, channels).
 device::Tensor input_gradient_of(const Pass& pass, const GuestChannels& guest, const GuestState& state,
                                  device::ConstTensor grad_output);
-// dW = X^T dY of each matrix, from scratch memory.
+// Returns dW = X^T dY per matrix.
 std::vector<device::Tensor> weight_gradients_of(const Pass& pass, const GuestChannels& guest,
                                                 device::ConstTensor input, device::ConstTensor grad_output);
 
+// The messages between the owner of a projection and its helpers, during one call on one rank. All are
+// point-to-point. Received tensors are valid after wait().
 class Helping {
 public:
-    // What is sent from scratch memory must stay there until finish(). All of it outlives this.
+    // Sent tensors must not change before finish(). `pass` and `product` outlive this.
     Helping(const Pass& pass, const HelpedProduct& product);
 
-    // Of an owner: to each helper its channels of the weights, or of the input.
+    // On an owner: send each helper its channels of the weights, or of the input.
     void lend_weights(const std::vector<device::ConstTensor>& weights, kernels::WeightAxes axes);
     void lend_input(device::ConstTensor input);
-    // Of a helper: they come to memory of `kept`, and are there behind wait().
+    // On a helper: receive them into memory of `kept`.
     void take_in_weights(GuestStates& state, device::Arena& kept);
     void take_in_input(GuestStates& state, device::Arena& kept);
 
-    // From a helper back to the owner, to a place that is filled behind wait().
+    // Receive a helper's result into `place`; send a result to its owner.
     void await(const LentChannels& lent, device::Tensor place) { receive(place, lent.helper); }
     void give_back(const GuestChannels& guest, device::ConstTensor made) { send(made, guest.owner); }
 
-    // From an owner to its helpers, what it tells them: starts to go, and to come to the room that was made
-    // before. Who has to tell it on waits for it here.
+    // tell() broadcasts `told` (the gradient of the output) from an owner to its helpers. A helper receives it
+    // into memory of make_room_for_told(). A rank that must forward it waits for it in tell().
     void make_room_for_told(std::size_t rows, GuestStates& state, device::Arena& kept) const;
     void tell(device::ConstTensor told, const GuestStates& state);
 
-    // Each circle's sum of what its ranks have made of `rows` x the owner's outputs: first room is made for
-    // what comes, then a helper adds and sends on, and last the owner adds.
+    // Reduce terms of (rows, the owner's outputs) from helpers to their owner. await_sums() posts the receives.
+    // In send_sum() a helper adds the received terms to `own` and sends the sum; in add_sum() the owner adds.
     void await_sums(std::size_t rows, std::size_t own_outputs);
     void send_sum(const GuestChannels& guest, device::Tensor own);
     void add_sum(device::Tensor own);
 
-    void wait();
-    void finish();
+    void wait();    // for all receives except those of await_sums()
+    void finish();  // for those and for all sends
 
 private:
     struct Arriving {
@@ -72,7 +74,7 @@ private:
     const HelpedProduct& product_;
     comm::Communicator& ranks_;
     std::vector<comm::Communicator::Ticket> arriving_, leaving_;
-    std::map<int, std::vector<Arriving>> terms_;  // of each circle's sum, by its owner
+    std::map<int, std::vector<Arriving>> terms_;  // terms to be received, by owner
 };
 
 }  // namespace trireme::model

@@ -19,7 +19,7 @@ kernels::Unnamed unnamed_by(Filling filling) {
     throw BugError("unknown filling");
 }
 
-// Of a weight's channels, which are its rows or its columns.
+// A scatter of compact channels into a weight, whose channels are its rows or its columns.
 struct WeightScatter {
     device::ConstTensor compact;
     device::Tensor output;
@@ -43,7 +43,8 @@ void scatter(const Pass& pass, kernels::WeightAxes axes, const KeptChannels& kep
     }
 }
 
-// The last gradients, as many rows; zero where the last micro-batch had another number of them.
+// Returns the last gradients of the input: (rows, channels). They are zero if the last micro-batch had another
+// number of rows.
 device::Tensor last_input(const Pass& pass, std::size_t rows, KeptChannels& kept) {
     if (rows > kept.last_input.rows) {
         throw BugError(cat("a micro-batch of ", rows, " rows came where at most ", kept.last_input.rows,

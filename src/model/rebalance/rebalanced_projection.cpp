@@ -21,7 +21,7 @@ bool RebalancedProjection::joins(const Pass& pass, kernels::ActivationKind activ
     return find_help(pass) == nullptr && kept_channels(pass) == nullptr && Projection::joins(pass, activation);
 }
 
-// All multiplications beside those with channels that are kept.
+// Returns the ratio of all flops of the matmul to those with the kept channels.
 double RebalancedProjection::whole_beside(const KeptChannels& kept) const {
     return static_cast<double>(input_width()) / static_cast<double>(kept.channels.size());
 }
@@ -93,8 +93,8 @@ void RebalancedProjection::backward_weight_own(const Pass& pass, device::ConstTe
     Projection::backward_weight(pass, input, grad_output, guests, gradients);
 }
 
-// Where all ranks read the same, channels of other ranks come first, so that their sums travel beside this
-// rank's own matmul.
+// If all ranks read the same input, the channels of other ranks come first, so that the reduction of their
+// terms overlaps this rank's own matmul.
 void RebalancedProjection::forward(const Pass& pass, Weights weights, device::ConstTensor input,
                                    device::Tensor output, GuestStates& guests, device::Arena& kept,
                                    const JoinedActivation& activation) const {
@@ -139,7 +139,7 @@ void RebalancedProjection::backward_into_sum(const Pass& pass, Weights weights, 
     const HelpedProduct& help = *find_help(pass);
     Helping helping(pass, help);
     helping.make_room_for_told(grad_output.rows, guests, kept);
-    const device::ArenaScope scope(pass.scratch);  // a backward pass may keep things there, too
+    const device::ArenaScope scope(pass.scratch);  // begins after the above: `kept` may be scratch memory
     helping.tell(grad_output, guests);
     backward_input_own(pass, weights, grad_output, grad_input, guests, kept, {});
     helping.wait();
@@ -197,7 +197,7 @@ void RebalancedProjection::backward_weight(const Pass& pass, device::ConstTensor
 void RebalancedProjection::give_back_weights(const Pass& pass, device::ConstTensor input,
                                              device::ConstTensor grad_output, const GuestChannels& guest,
                                              const GuestState& state, Helping& helping) const {
-    const bool is_here = reads_ == Reads::all;  // what the owner read
+    const bool is_here = reads_ == Reads::all;  // this rank has the owner's input
     const device::ConstTensor read =
         is_here ? kept_input(pass, input, guest.channels) : device::ConstTensor(state.input);
     const device::ConstTensor gradient = is_here ? device::ConstTensor(state.grad_output) : grad_output;

@@ -1,6 +1,6 @@
-// A projection that is rebalanced in training passes: a slow rank prunes some of its input channels, and
-// helpers compute others. The decorator is built only for a plan that may rebalance; elsewhere layers hold the
-// plain projection. See Resizing and HelpedProducts.
+// A projection that is rebalanced in training passes: a slow rank skips some of its input channels, and helper
+// ranks compute others. This decorator is built only if the plan may rebalance; otherwise layers hold the plain
+// projection. See Resizing and HelpedProducts.
 #pragma once
 
 #include "trireme/model/helped_products.hpp"
@@ -19,7 +19,7 @@ public:
                          const Rebalancing& rebalancing)
         : Projection(plain), place_(place), reads_(reads), rebalancing_(rebalancing) {}
 
-    // Collective over the team, if ranks help each other with this projection.
+    // Collective over the team if channels of this projection are offloaded.
     void forward(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
                  GuestStates& guests, device::Arena& kept,
                  const JoinedActivation& activation = {}) const override;
@@ -30,7 +30,7 @@ public:
                          const GuestStates& guests, Gradients gradients) const override;
     bool joins(const Pass& pass, kernels::ActivationKind activation) const override;
 
-    // The matmuls of the channels that are `kept` alone.
+    // Compute the matmuls of only the `kept` channels.
     void forward_kept(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
                       const KeptChannels& kept) const;
     void backward_input_kept(const Pass& pass, Weights weights, device::ConstTensor grad_output,
@@ -39,10 +39,11 @@ public:
                               Gradients gradients, KeptChannels& kept) const;
 
 private:
-    KeptChannels* kept_channels(const Pass& pass) const;     // null: no channel is pruned
-    const HelpedProduct* find_help(const Pass& pass) const;  // null: no rank helps
+    KeptChannels* kept_channels(const Pass& pass) const;     // null if no channel is skipped
+    const HelpedProduct* find_help(const Pass& pass) const;  // null if no rank helps
     double whole_beside(const KeptChannels& kept) const;
 
+    // The matmuls of the channels that this rank computes itself.
     void forward_own(const Pass& pass, Weights weights, device::ConstTensor input, device::Tensor output,
                      GuestStates& guests, device::Arena& kept, const JoinedActivation& activation) const;
     void backward_input_own(const Pass& pass, Weights weights, device::ConstTensor grad_output,
@@ -51,6 +52,7 @@ private:
     void backward_weight_own(const Pass& pass, device::ConstTensor input, device::ConstTensor grad_output,
                              const GuestStates& guests, Gradients gradients) const;
 
+    // Backward with helpers, whose terms join the all-reduce or are sent back to the owners.
     void backward_into_sum(const Pass& pass, Weights weights, device::ConstTensor grad_output,
                            device::Tensor grad_input, GuestStates& guests, device::Arena& kept) const;
     void backward_for_owners(const Pass& pass, Weights weights, device::ConstTensor grad_output,

@@ -13,8 +13,8 @@ void require_ascending(const std::vector<std::int32_t>& list, std::size_t channe
     throw BugError(cat("a list of ", list.size(), " channels is not an ascending one of some of ", channels));
 }
 
-// Room for the last gradients: each matrix of a projection, then its input. In one piece where they are of one
-// type, as they lie in the files of runs.
+// Allocates the last gradients: those of each matrix of a projection, then that of its input. They form one
+// vector if they have one type, as in existing checkpoints.
 std::vector<device::Tensor> room_for_last(const ProjectionShape& projection, std::size_t most_rows,
                                           device::DType dtype, device::MemorySpace place,
                                           std::vector<ParameterTensors>& memory) {

@@ -13,7 +13,7 @@ auto& collectives_of(auto& stages, int stage) {
     return *std::ranges::find_if(stages, [&](const auto& each) { return each.stage == stage; });
 }
 
-// Messages and sums take their time elsewhere.
+// Messages and reductions take no compute time.
 double compute_cost(Op op, const StageCost& cost) {
     switch (op) {
         case Op::forward:
@@ -134,7 +134,7 @@ AbstractMachine::Obstacle AbstractMachine::obstacle_of_collective(const Team& te
     return obstacle;
 }
 
-// By a STEP or VALIDATE; nothing else waits for gradients.
+// Returns the reductions that a STEP or VALIDATE needs. No other instruction waits for gradients.
 std::vector<const AbstractMachine::Sum*> AbstractMachine::needed_by(const Team& team,
                                                                     const Instruction& collective) const {
     const auto [op, stage, microbatch, age] = collective;
@@ -165,7 +165,7 @@ void AbstractMachine::validate(Team& team, const Instruction& instruction) {
     ++collectives_of(team.stages, instruction.stage).validations;
 }
 
-// Also a step, which is work of the team like any other.
+// Also executes STEPs, which take compute time, too.
 void AbstractMachine::compute(int team, const Instruction& instruction, const SpanSink& sink) {
     Team& state = teams_[static_cast<std::size_t>(team)];
     double begin = state.clock;
@@ -198,7 +198,8 @@ void AbstractMachine::send_or_receive(Team& team, const Instruction& instruction
     }
 }
 
-// If both ends of the message are there: each end adds its messages in order, so that this one is the next.
+// Records the arrival if both ends are ready. Each end adds its messages in order, so that this one is the
+// next.
 void AbstractMachine::arrive(const MessageIndex& message, int sender) {
     ChannelState& channel = channels_[message.channel];
     if (std::min(channel.sent.size(), channel.posted.size()) <= message.place) return;

@@ -1,4 +1,4 @@
-// The meaning of programs, with a clock: what an instruction waits for, and what it sets free.
+// Executes programs abstractly, with a clock: defines what each instruction waits for, and what it frees.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@
 
 namespace trireme::schedule {
 
-// Executes all programs, each as far as it goes. The instructions of a team follow one another; messages pass
-// beside them. A message arrives when it was sent, its receive was posted and the cost of sending has gone by,
-// and never before the one ahead of it in its channel.
+// Executes all programs, each as far as possible. The instructions of a team run one after the other, and
+// messages run concurrently. A message arrives after it was sent, its receive was posted and the cost of
+// sending has passed, and never before the previous message of its channel.
 class AbstractMachine {
 public:
     using SpanSink = std::function<void(int team, const Span& span)>;
 
-    // All are kept by reference. The programs are complete and their messages do not cross; `costs` has one
-    // entry for each stage.
+    // All arguments are kept by reference. The programs must be complete, and their messages must not cross.
+    // `costs` has one entry per stage.
     AbstractMachine(const std::vector<Program>& programs, const PipelineShape& shape,
                     const MessageTable& messages, const std::vector<StageCost>& costs,
                     const TeamFactors& factors);
@@ -30,36 +30,36 @@ public:
                     const MessageTable& messages, const std::vector<StageCost>& costs,
                     TeamFactors&& factors) = delete;
 
-    // `sink` gets compute instructions and steps, in order for each team.
+    // Executes all programs. `sink` receives compute instructions and STEPs, in order per team.
     void run(const SpanSink& sink);
 
-    std::size_t position(int team) const { return team_at(team).position; }  // its next instruction
+    std::size_t position(int team) const { return team_at(team).position; }  // of its next instruction
     bool is_finished(int team) const;
     double clock(int team) const { return team_at(team).clock; }
-    std::string obstacle(int team) const;  // of an unfinished one: "waits for 1SEND_B0 of team 1"
+    std::string obstacle(int team) const;  // of an unfinished team: "waits for 1SEND_B0 of team 1"
 
 private:
-    struct Collectives {  // of a team in a stage
+    struct Collectives {  // numbers done by a team for a stage
         int stage = 0;
         std::size_t reduces = 0;
         std::size_t updates = 0;
         std::size_t validations = 0;
-        std::size_t steps_come_to = 0;  // where stages are updated alone
+        std::size_t steps_come_to = 0;  // STEPs reached, if stages are updated alone
     };
     struct Team {
         std::size_t position = 0;
         double clock = 0;
         std::vector<Collectives> stages = {};
-        std::size_t steps_come_to = 0;  // where all of its stages are updated together
+        std::size_t steps_come_to = 0;  // steps whose STEPs it reached, if its stages are updated together
     };
-    // The gradients that an update waits for, or a validation.
+    // A gradient reduction that an update or a validation waits for.
     struct Sum {
         std::size_t reduces_to_come = 0;
-        std::size_t teams_to_come = 0;  // to a STEP that waits for it; no validation asks
-        double done = 0;                // when those known until now are added up
+        std::size_t teams_to_come = 0;  // teams yet to reach a STEP that waits for it; unused by validations
+        double done = 0;                // end of the reductions known so far
     };
     struct ChannelState {
-        std::vector<double> sent;  // times, in order; likewise:
+        std::vector<double> sent;  // times in the order of the channel, as below
         std::vector<double> posted;
         std::vector<double> arrived;
         std::size_t made = 0;    // results that took a buffer at the source
@@ -93,13 +93,13 @@ private:
     std::size_t slots_;
     std::vector<Team> teams_;
     std::vector<ChannelState> channels_;
-    std::vector<int> woken_;  // teams that may be able to go on
+    std::vector<int> woken_;  // teams that may be able to continue
     std::size_t steps_;
     bool updates_alone_;
     bool validates_;
-    int tied_to_first_;       // a stage that shares a tensor with the first one; 0: none does
-    std::vector<Sum> sums_;   // (stage, step) where updates do not wait for all, otherwise (step)
-    std::vector<Sum> norms_;  // (step): what validations wait for
+    int tied_to_first_;       // a stage that shares a tensor with the first one; 0 if none does
+    std::vector<Sum> sums_;   // (step), or (stage, step) if updates do not wait for all stages
+    std::vector<Sum> norms_;  // (step); validations wait for these
 };
 
 }  // namespace trireme::schedule

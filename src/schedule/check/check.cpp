@@ -19,7 +19,7 @@ namespace {
 
 using Found = std::optional<Fault>;
 
-// Of one stage. `stage_of` has an entry for each team: the last stage known to be held by it.
+// Checks holders and executors of a stage. `stage_of` has one entry per team: the last stage known to be held.
 bool is_sound(const std::vector<int>& holders, const std::vector<int>& executors, int stage,
               std::vector<int>& stage_of) {
     for (const int team : holders) {
@@ -58,7 +58,7 @@ void require_sound(const PipelineShape& shape) {
     }
 }
 
-// Records all programs in `done`, up to the first instruction that breaks a rule.
+// Records all programs in `done`, up to the first instruction that breaks a rule, and returns that fault.
 Found broken_instruction(const std::vector<Program>& programs, const PipelineShape& shape, WorkRecord& done) {
     for (int team = 0; team < shape.teams; ++team) {
         const Program& program = programs[static_cast<std::size_t>(team)];
@@ -72,7 +72,7 @@ Found broken_instruction(const std::vector<Program>& programs, const PipelineSha
     return std::nullopt;
 }
 
-// Where each team that has not finished stands.
+// Describes the position of each team that has not finished.
 Found deadlock(const std::vector<Program>& programs, const AbstractMachine& machine) {
     Found stuck;
     for (int team = 0; team < static_cast<int>(programs.size()); ++team) {
@@ -86,7 +86,7 @@ Found deadlock(const std::vector<Program>& programs, const AbstractMachine& mach
     return stuck;
 }
 
-// What the programs do wrong together, each of which is right by itself.
+// Finds faults between programs that are correct by themselves.
 Found conflict(const std::vector<Program>& programs, const PipelineShape& shape) {
     const MessageTable messages(programs, shape);
     if (Found crossed = messages.crossing(programs)) return crossed;
@@ -123,7 +123,7 @@ Verdict verdict_of(const std::vector<Program>& programs, const PipelineShape& sh
     return {std::nullopt, proof_of(shape, done)};
 }
 
-// The proof of each row, one after the other.
+// Repeats the values of the first row for each further row.
 template <class OfTeam>
 void repeat_rows(std::vector<OfTeam>& of_teams, int rows) {
     const std::vector<OfTeam> of_row = of_teams;
@@ -140,8 +140,8 @@ Proof proof_of_rows(Proof proof, int rows) {
 
 }  // namespace
 
-// Equal rows wait for each other at their collectives alone, to which they come at the same time: the proof of
-// one is that of all. A fault is looked for again among all programs, whose numbers it names.
+// Equal rows wait for each other only at their collectives, which they reach at the same time. So the proof of
+// one row holds for all. If it fails, all programs are checked, so that the fault names their numbers.
 Verdict check(const std::vector<Program>& programs, const PipelineShape& shape) {
     require_sound(shape);
     if (static_cast<int>(programs.size()) != shape.teams) {

@@ -18,7 +18,7 @@ struct Reduce {
     std::pair<int, int> name() const { return {stage, step}; }
 };
 
-// Two stages in the order in which a team reduces them.
+// Two reductions in the order in which a team does them.
 struct Pair {
     int team = 0;
     Reduce first;
@@ -27,7 +27,7 @@ struct Pair {
 
 std::vector<Reduce> reduces_of(const Program& program) {
     std::vector<Reduce> reduces;
-    std::map<int, int> steps;  // of each stage, so far
+    std::map<int, int> steps;  // per stage, so far
     for (std::size_t position = 0; position < program.size(); ++position) {
         const int stage = program[position].stage;
         if (program[position].op == Op::reduce) reduces.push_back({position, stage, steps[stage]++});
@@ -49,13 +49,14 @@ Fault fault_of(const std::vector<Program>& programs, const Pair& one, const Pair
 
 std::optional<Fault> unlike_order(const std::vector<Program>& programs) {
     using Name = std::pair<int, int>;
-    std::map<std::pair<Name, Name>, Pair> known;  // by the lower and the higher name: of the first team
+    std::map<std::pair<Name, Name>, Pair>
+        known;  // by (lower name, higher name); from the first team that has both
     for (std::size_t team = 0; team < programs.size(); ++team) {
         const std::vector<Reduce> reduces = reduces_of(programs[team]);
         for (std::size_t late = 1; late < reduces.size(); ++late) {
             for (std::size_t early = 0; early < late; ++early) {
                 const Pair pair = {static_cast<int>(team), reduces[early], reduces[late]};
-                if (pair.first.stage == pair.second.stage) continue;  // in the order of the steps
+                if (pair.first.stage == pair.second.stage) continue;  // these follow the order of the steps
                 const auto [at, is_new] =
                     known.try_emplace(std::minmax({pair.first.name(), pair.second.name()}), pair);
                 if (at->second.first.name() != pair.first.name()) return fault_of(programs, at->second, pair);

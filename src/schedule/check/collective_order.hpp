@@ -1,4 +1,4 @@
-// The order of collectives: those of one kind over the same teams must not overtake one another.
+// Checks the order of reductions: those over the same teams must not overtake one another.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,8 @@
 
 namespace trireme::schedule {
 
-// Teams that hold several stages in common but reduce them in different orders. `programs` are complete.
+// Finds teams that hold several stages in common but reduce them in different orders. `programs` must be
+// complete.
 std::optional<Fault> unlike_order(const std::vector<Program>& programs);
 
 }  // namespace trireme::schedule

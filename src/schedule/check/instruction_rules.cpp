@@ -11,7 +11,7 @@ namespace {
 
 using Broken = std::optional<std::string>;
 
-// Instructions of which one is needed; empty: nothing is.
+// Instructions of which one is needed; empty if none is.
 using Alternatives = std::vector<Instruction>;
 
 std::string describe_position(const Case& at) { return describe_position(at.programs, at.team, at.position); }
@@ -76,7 +76,7 @@ bool is_same_work(const Instruction& one, const Instruction& other) {
            (one.op == other.op || is_whole_and_part);
 }
 
-// Of a REDUCE, STEP or VALIDATE.
+// Returns how many REDUCEs, STEPs or VALIDATEs of the stage the team has done.
 int times_done(const Case& at, Op op, int stage) {
     const HeldStage& held = at.before.held(at.team, stage);
     if (op == Op::reduce) return held.reduces;
@@ -95,7 +95,7 @@ Broken repetition(const Case& at) {
                ordinal(static_cast<std::size_t>(first - at.program().begin()) + 1));
 }
 
-// But for the age of the weights.
+// Compares everything except the age of the weights.
 bool is_alike(const Instruction& one, const Instruction& other) {
     return one.op == other.op && one.stage == other.stage && one.microbatch == other.microbatch;
 }
@@ -118,7 +118,7 @@ Alternatives needed_by_backward(const Case& at) {
     return {{Op::backward, stage + 1, microbatch}, {Op::backward_input, stage + 1, microbatch}};
 }
 
-// The first of the team's backward work in the stage that is not done, of the step that the REDUCE is for.
+// Returns the team's first backward work in the stage that is not done, for the step of the REDUCE.
 Alternatives needed_by_reduce(const Case& at) {
     const int stage = at.instruction().stage;
     const HeldStage& held = at.before.held(at.team, stage);
@@ -132,7 +132,7 @@ Alternatives needed_by_reduce(const Case& at) {
     return {};
 }
 
-// What must have come before, of which nothing has.
+// Returns the instructions of which one must come before and none has.
 Alternatives missing_before(const Case& at) {
     const auto [op, stage, microbatch, age] = at.instruction();
     Alternatives needed;
@@ -184,7 +184,7 @@ Broken too_early(const Case& at) {
                ordinal(static_cast<std::size_t>(later - at.program().begin()) + 1));
 }
 
-// Where a team has two neighbouring stages, the later one reads what the earlier one keeps, to its last half.
+// If a team has two neighbouring stages, the later one reads the output of the earlier one until its last half.
 Broken too_early_to_give_back(const Case& at) {
     const auto [op, stage, microbatch, age] = at.instruction();
     const bool gives_back = op == Op::backward || op == Op::backward_weight;
@@ -197,7 +197,7 @@ Broken too_early_to_give_back(const Case& at) {
                " has still to read; put ", to_string(reader), " before it");
 }
 
-// A backward pass through other weights than the forward pass gives no gradient of anything.
+// A backward pass with other weights than the forward pass does not compute a gradient.
 Broken other_weights_than_forward(const Case& at) {
     const auto [op, stage, microbatch, age] = at.instruction();
     if (!is_compute(op) || op == Op::forward) return std::nullopt;
@@ -208,7 +208,7 @@ Broken other_weights_than_forward(const Case& at) {
                to_string({Op::forward, stage, microbatch}), " used those after update ", of_forward);
 }
 
-// Where an update waits for all stages, what they compute together is a gradient of one model.
+// If updates wait for all stages, the stages compute the gradient of one model and must use the same weights.
 Broken other_weights_than_other_stages(const Case& at) {
     const auto [op, stage, microbatch, age] = at.instruction();
     if (op != Op::forward || at.shape.updates_alone) return std::nullopt;

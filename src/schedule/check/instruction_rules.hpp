@@ -1,4 +1,4 @@
-// What an instruction has to keep within its own program, whatever the other teams do.
+// The rules that an instruction must obey within its own program, independent of the other teams.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace trireme::schedule {
 
-// The instruction at a place of the programs, and what was done before it. All are references.
+// An instruction at a position of the programs, and the work before it. Holds references.
 struct Case {
     const std::vector<Program>& programs;
     const PipelineShape& shape;
@@ -24,9 +24,9 @@ struct Case {
     const Instruction& instruction() const { return program()[position]; }
 };
 
-// The rule that the instruction breaks, as a sentence that names it: it names a stage or micro-batch that is
-// not there, is for another team, repeats another one, comes before what it needs, uses other weights than the
-// rest of its micro-batch's way, or takes more memory than there is.
+// Describes, in a sentence that names the instruction, the rule that it breaks. Empty if it breaks none. It may
+// name a stage or micro-batch that does not exist, be for another team, repeat another instruction, precede
+// what it needs, use other weights than the other passes of its micro-batch, or exceed the activation memory.
 std::optional<std::string> broken_rule(const Case& at);
 
 }  // namespace trireme::schedule

@@ -14,7 +14,7 @@ MessageTable::MessageTable(const std::vector<Program>& programs, const PipelineS
       microbatches_(static_cast<std::size_t>(shape.all_microbatches())),
       entries_(2 * stages_ * microbatches_) {
     for (int team = 0; team < shape.teams; ++team) {
-        std::map<std::tuple<int, bool>, int> channels;  // of this source
+        std::map<std::tuple<int, bool>, int> channels;  // with this source
         for (const Instruction& instruction : programs[static_cast<std::size_t>(team)]) {
             if (!is_send(instruction.op)) continue;
             const bool is_gradient = instruction.op == Op::send_backward;

@@ -1,4 +1,4 @@
-// The messages of a step: which channel carries each, and in which place.
+// The messages of programs: the channel that carries each one, and its position there.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct Channel {
     std::vector<Instruction> sends;
 };
 
-// The `place`-th message of a channel, counted from 0.
+// Message `place` of a channel, counted from 0.
 struct MessageIndex {
     std::size_t channel = 0;
     std::size_t place = 0;
@@ -27,17 +27,17 @@ struct MessageIndex {
 
 class MessageTable {
 public:
-    // In `programs` all sends and receives are there, once, each at its team.
+    // `programs` must have all sends and receives once, each at its team.
     MessageTable(const std::vector<Program>& programs, const PipelineShape& shape);
 
     const std::vector<Channel>& channels() const { return channels_; }
 
-    // What a forward, a whole backward, its input half or a receive reads, and what these or a send give. None
-    // where the same team has the other end, or where there is no other end.
+    // Return the message that an instruction reads (a forward, a whole backward, its input half or a receive)
+    // or gives (the same or a send). Empty if both ends are in the same team, or if there is no other end.
     std::optional<MessageIndex> read_by(const Instruction& instruction) const;
     std::optional<MessageIndex> given_by(const Instruction& instruction) const;
 
-    // The first receive that would get another message than it names.
+    // Finds the first receive that would get another message than it names.
     std::optional<Fault> crossing(const std::vector<Program>& programs) const;
 
 private:

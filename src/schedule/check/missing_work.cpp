@@ -18,7 +18,7 @@ struct Programs {
 
     std::size_t length(int team) const { return all[static_cast<std::size_t>(team)].size(); }
 
-    // Of an instruction that the program of `team` has.
+    // Returns the position of an instruction that the program of `team` has.
     std::size_t position(int team, const Instruction& instruction) const {
         const Program& program = all[static_cast<std::size_t>(team)];
         return static_cast<std::size_t>(std::find(program.begin(), program.end(), instruction) -
@@ -26,7 +26,8 @@ struct Programs {
     }
 };
 
-// Of a compute instruction; `names` are the ways to write it. Without it a message may be read by nobody.
+// Reports a missing compute instruction, whose possible names are `names`. If its receive is there, the fault
+// is a message that no instruction reads.
 Fault lacks_compute(const Programs& programs, const std::string& names, const Instruction& receive) {
     const int team = programs.shape.executor_of(receive.stage, receive.microbatch);
     if (programs.done.has_part_of(receive)) {
@@ -58,7 +59,7 @@ Missing missing_compute(const Programs& programs, int stage, int microbatch) {
                      programs.length(team), " has no ", name(Op::backward_weight))};
 }
 
-// All compute instructions are there, and so are the receives that they read.
+// Called after all compute instructions, and hence the receives that they read, were found.
 Missing missing_send(const Programs& programs, const Instruction& send) {
     const int team = programs.shape.executor_of(send.stage, send.microbatch);
     const int peer = peer_of(send, programs.shape);

@@ -1,4 +1,4 @@
-// What programs lack at their end.
+// Finds work that is missing in programs.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace trireme::schedule {
 
-// `done` is the record of all of `programs`, none of whose instructions breaks a rule of its own. The fault is
-// a compute instruction, a send, a REDUCE, a STEP or a VALIDATE that is not there.
+// Finds a compute instruction, a send, a REDUCE, a STEP or a VALIDATE that is missing. `done` is the record of
+// all of `programs`, none of whose instructions breaks a rule of its own.
 std::optional<Fault> missing_work(const std::vector<Program>& programs, const PipelineShape& shape,
                                   const WorkRecord& done);
 

@@ -60,7 +60,7 @@ Prediction prediction_of_rows(const FirstRow& row, const std::vector<StageCost>&
 double Prediction::bubble() const { return bubble_of(makespan, busy); }
 double StepTime::bubble() const { return bubble_of(seconds, busy); }
 
-// Between two unrollings whose pipelines have both been full lie steps of the time that is asked for.
+// The difference between two unrollings, both long enough to fill the pipeline, is the time of the extra steps.
 StepTime predict_step(const Phases& phases, const PipelineShape& shape, const std::vector<StageCost>& costs,
                       const TeamFactors& factors) {
     const auto of_steps = [&](int steps) {

@@ -15,7 +15,7 @@ bool is_gradient(const Instruction& work) { return work.op != Op::forward; }
 ProgramClock::ProgramClock(const PipelineShape& shape, const StageHoldings& holdings,
                            const std::vector<StageCost>& costs)
     : shape_(shape), holdings_(holdings), costs_(costs), channel_(2 * holdings.cells()) {
-    std::map<std::tuple<int, int, bool>, std::size_t> channels;  // source, destination, of gradients
+    std::map<std::tuple<int, int, bool>, std::size_t> channels;  // by (source, destination, of gradients)
     const auto number = [&](int source, int destination, bool of_gradients) {
         return channels.try_emplace({source, destination, of_gradients}, channels.size()).first->second;
     };
@@ -105,7 +105,7 @@ double ProgramClock::end() const {
     return end;
 }
 
-// A team sums its stages from the last to the first: see lower().
+// A team reduces its stages from the last to the first: see lower().
 double ProgramClock::end_of_sums() const {
     double end = 0;
     for (int team = 0; team < shape_.teams; ++team) {
@@ -122,7 +122,7 @@ double ProgramClock::end_of_sums() const {
 double duration_of(const std::vector<Program>& programs, ProgramClock& clock) {
     clock.begin_again();
     std::vector<std::size_t> position(programs.size());
-    std::vector<int> woken(programs.size());  // teams that may be able to go on
+    std::vector<int> woken(programs.size());  // teams that may be able to continue
     std::iota(woken.rbegin(), woken.rend(), 0);
     while (!woken.empty()) {
         const int team = woken.back();

@@ -1,5 +1,5 @@
-// When compute instructions run, where no message waits for a buffer: the clock of predict() for channels with
-// slots enough, for programs that have not been lowered, or are only being made.
+// The times of compute instructions if no message waits for a buffer: the clock of predict() for channels with
+// enough slots. It also serves programs that are not lowered or still being made.
 #pragma once
 
 #include <cstddef>
@@ -17,32 +17,33 @@ inline constexpr double never = std::numeric_limits<double>::infinity();
 
 // Work that has become possible at a team: a forward, or a backward (or its input half).
 struct Delivery {
-    int team = -1;  // nobody: there is no stage behind
+    int team = -1;  // -1 if no work has become possible
     double time = 0;
     Instruction work;
 };
 
-// The instructions of a team follow one another in the order in which they are executed here; teams may come in
-// any order that gives each instruction its input.
+// The instructions of a team run in the order in which they are passed to execute(). Teams may come in any
+// order that gives each instruction its input.
 class ProgramClock {
 public:
-    // All are kept by reference; `costs` has one entry for each stage.
+    // All arguments are kept by reference. `costs` has one entry per stage.
     ProgramClock(const PipelineShape& shape, const StageHoldings& holdings,
                  const std::vector<StageCost>& costs);
 
     void begin_again();
 
-    // When the team has done what it has been given.
+    // Returns the time at which the team has done all its instructions so far.
     double time_of(int team) const { return times_[static_cast<std::size_t>(team)]; }
 
-    // When the input of a compute instruction is there, as far as other instructions than those of the same
-    // micro-batch and stage give it; never: they have not been executed yet.
+    // Returns the time at which the input of a compute instruction is available, or `never` if it has not been
+    // made yet. What the same stage keeps of the micro-batch is assumed to be available.
     double ready(const Instruction& instruction) const;
 
-    // As soon as the team is free and the input there, which must be known.
+    // Executes the instruction as soon as the team is free and the input available; ready() must not be
+    // `never`.
     Delivery execute(int team, const Instruction& instruction);
 
-    // Of the step, when all has been executed: the sums of gradients and the updates follow.
+    // Returns the end of the step, including reductions and updates. Called after all instructions.
     double end() const;
 
 private:
@@ -56,13 +57,13 @@ private:
     const std::vector<StageCost>& costs_;
     std::vector<double> times_;           // per team
     std::vector<double> forward_ready_;   // per cell
-    std::vector<double> backward_ready_;  // likewise
-    std::vector<double> backward_done_;   // per holding: until now
-    std::vector<std::size_t> channel_;    // per cell and kind, of the message that it reads; none: of no use
+    std::vector<double> backward_ready_;  // per cell
+    std::vector<double> backward_done_;   // per holding: end of its last backward so far
+    std::vector<std::size_t> channel_;    // per cell and kind: of the message that it reads, if there is one
     std::vector<double> last_arrival_;    // per channel
 };
 
-// How long a step takes; never: the programs, of compute instructions, cannot be executed to their end.
+// Returns the duration of a step for programs of compute instructions, or `never` if they get stuck.
 double duration_of(const std::vector<Program>& programs, ProgramClock& clock);
 
 }  // namespace trireme::schedule

@@ -1,4 +1,4 @@
-// Messages one end of which is done again, where a guess was wrong, and the other is not.
+// Finds messages of which only one end is repeated after a wrong guess of a speculative update.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace trireme::schedule {
 
-// The first receive whose send, or whose reader, stands on the other side of its team's VALIDATEs. `programs`
-// are complete.
+// Finds the first receive whose send, or whose reader, stands on the other side of its team's VALIDATEs.
+// `programs` must be complete.
 std::optional<Fault> split_message(const std::vector<Program>& programs, const PipelineShape& shape);
 
 }  // namespace trireme::schedule

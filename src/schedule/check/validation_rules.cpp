@@ -10,19 +10,19 @@ namespace {
 
 using Broken = std::optional<std::string>;
 
-// How far a team is: of its stages, those that are furthest and those that are least far.
+// The progress of a team: the least and the most advanced of its stages.
 struct Progress {
     int fewest_reduces = 0;
     int fewest_updates = 0;
     int most_updates = 0;
     int fewest_validations = 0;
     int most_validations = 0;
-    int stage_to_update = 0;    // one of those with the fewest updates, and
-    int stage_to_validate = 0;  // with the fewest validations
+    int stage_to_update = 0;    // a stage with the fewest updates
+    int stage_to_validate = 0;  // a stage with the fewest validations
 
     bool is_updating() const { return fewest_updates < most_updates; }
     bool is_validating() const { return fewest_validations < most_validations; }
-    // Between the STEPs of a step and its VALIDATEs.
+    // True between the STEPs of a step and its VALIDATEs.
     bool may_go_back() const { return fewest_updates > fewest_validations; }
 };
 
@@ -43,7 +43,7 @@ std::string describe_position(const Case& at) { return describe_position(at.prog
 
 bool is_forward(Op op) { return op == Op::forward || op == Op::send_forward || op == Op::receive_forward; }
 
-// Of a REDUCE, which may be the first of its step: that many its stage has had.
+// Returns the step of an instruction. For a REDUCE it is the number of earlier REDUCEs of its stage.
 int step_of(const Case& at) {
     const auto [op, stage, microbatch, age] = at.instruction();
     return has_microbatch(op) ? at.shape.step_of(microbatch) : at.before.held(at.team, stage).reduces;

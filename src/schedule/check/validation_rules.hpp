@@ -1,4 +1,4 @@
-// The order that validated updates ask of a program: see trireme/schedule/check.hpp.
+// Checks the order that validated updates require of a program: see trireme/schedule/check.hpp.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace trireme::schedule {
 
-// The rule that the instruction breaks, as a sentence that names it. Nothing in shapes whose updates are not
-// validated, unless it is a VALIDATE.
+// Describes, in a sentence that names the instruction, the rule that it breaks. Empty if it breaks none. If
+// updates are not validated, the only such instruction is a VALIDATE.
 std::optional<std::string> broken_validation_rule(const Case& at);
 
 }  // namespace trireme::schedule

@@ -17,13 +17,13 @@ namespace {
 
 using Route = std::tuple<int, int, Op>;  // source, destination, receive_forward or receive_backward
 
-// The compute instructions of one team by what they read: (op of the receive, stage, micro-batch).
+// Positions of the compute instructions of one team, by their input: (op of the receive, stage, micro-batch).
 using Readers = std::map<std::tuple<Op, int, int>, std::size_t>;
 
-// A receive on its way into a program, measured on the program before.
+// A receive to be inserted into a program. Positions are those in the program without receives.
 struct Arrival {
-    std::size_t place = 0;   // how many instructions stand before it
-    std::size_t needed = 0;  // where it, and all before it on its channel, are needed
+    std::size_t place = 0;   // position before which it is inserted
+    std::size_t needed = 0;  // position at which it and all earlier ones of its channel are needed
     Instruction receive;
 };
 
@@ -31,8 +31,8 @@ bool gives_gradient(Op op) { return op == Op::backward || op == Op::backward_inp
 
 bool is_message(Op op) { return is_send(op) || is_receive(op); }
 
-// What carries the result of `made` away, if anything has to. Also for instructions that the shape does not
-// know (a program somebody wrote): nothing carries those.
+// Returns the send of the result of `made`, if another team needs it. Empty for instructions that do not fit
+// the shape, as in a faulty program from a file.
 std::optional<Instruction> send_of(const Instruction& made, int team, const PipelineShape& shape) {
     const bool is_forward = made.op == Op::forward;
     if (!is_forward && !gives_gradient(made.op)) return std::nullopt;
@@ -43,10 +43,11 @@ std::optional<Instruction> send_of(const Instruction& made, int team, const Pipe
     return Instruction{is_forward ? Op::send_forward : Op::send_backward, made.stage, made.microbatch};
 }
 
-// A send follows what makes its result, or where that is done again and its reader is not, the VALIDATEs.
+// A send follows the instruction that makes its result. If that runs ahead of the VALIDATEs and its reader does
+// not, the send follows the VALIDATEs.
 Program with_sends(const Program& program, int team, const StepStarts& starts, const PipelineShape& shape) {
     const std::vector<StepStart> of_steps = starts.of(program);
-    std::map<std::size_t, Program> held_back;  // by place
+    std::map<std::size_t, Program> held_back;  // by position
     Program whole;
     for (std::size_t i = 0; i <= program.size(); ++i) {
         if (const auto sends = held_back.find(i); sends != held_back.end()) {
@@ -74,7 +75,7 @@ Readers readers_of(const Program& program) {
     return readers;
 }
 
-// Per channel: its receives, in the order of the sends.
+// Returns the receives of each channel, in the order of the sends.
 std::map<Route, Program> receives_of(const std::vector<Program>& programs, const PipelineShape& shape) {
     std::map<Route, Program> receives;
     for (std::size_t team = 0; team < programs.size(); ++team) {
@@ -87,7 +88,7 @@ std::map<Route, Program> receives_of(const std::vector<Program>& programs, const
     return receives;
 }
 
-// Where the receives of a program may stand, which has its sends.
+// Computes the positions of receives in a program that has its sends.
 class Posting {
 public:
     Posting(const Program& program, const StepStarts& starts, const PipelineShape& shape)
@@ -97,7 +98,8 @@ public:
           readers_(readers_of(program)),
           of_steps_(starts.of(program)) {}
 
-    // Of one channel. What nobody reads is posted at the end.
+    // Returns the receives of one channel with their positions. One that no instruction reads is posted at the
+    // end.
     std::vector<Arrival> arrivals_of(const Program& receives) const {
         const auto slots = static_cast<std::size_t>(shape_.slots);
         std::vector<Arrival> arrivals;
@@ -118,7 +120,7 @@ private:
         return reader == readers_.end() ? program_.size() : reader->second;
     }
 
-    // An instruction and the sends that follow it.
+    // Returns the position after an instruction and the sends that follow it.
     std::size_t behind(std::size_t at) const {
         std::size_t place = std::min(at + 1, program_.size());
         while (place < program_.size() && is_send(program_[place].op)) ++place;
@@ -140,7 +142,7 @@ private:
 };
 
 Program with_receives(const Program& program, std::vector<Arrival> arrivals) {
-    // Stable: along a channel both keys ascend, so that its order is kept.
+    // A stable sort keeps the order of each channel, along which both keys ascend.
     std::stable_sort(arrivals.begin(), arrivals.end(), [](const Arrival& a, const Arrival& b) {
         return std::tie(a.place, a.needed) < std::tie(b.place, b.needed);
     });
@@ -163,7 +165,7 @@ void add_messages(std::vector<Program>& programs, const PipelineShape& shape) {
     std::vector<std::vector<Arrival>> arrivals(programs.size());
     for (const auto& [channel, receives] : receives_of(programs, shape)) {
         const auto destination = static_cast<std::size_t>(std::get<1>(channel));
-        if (destination >= programs.size()) continue;  // fewer programs than teams: check() says so
+        if (destination >= programs.size()) continue;  // fewer programs than teams: check() reports that
         std::ranges::copy(postings[destination].arrivals_of(receives),
                           std::back_inserter(arrivals[destination]));
     }
@@ -172,7 +174,7 @@ void add_messages(std::vector<Program>& programs, const PipelineShape& shape) {
     }
 }
 
-// The place behind the last backward work of `stage` and behind the messages that follow it.
+// Returns the position after the last backward work of `stage` and the messages that follow it.
 std::size_t end_of_backward(const Program& program, int stage) {
     std::size_t place = 0;
     for (std::size_t i = 0; i < program.size(); ++i) {
@@ -183,8 +185,8 @@ std::size_t end_of_backward(const Program& program, int stage) {
     return place;
 }
 
-// From the last stage to the first, as gradients come. One order for all teams: those that hold several stages
-// in common have to agree on it, also where one of them executed nothing.
+// Reduces from the last stage to the first, the order in which gradients become complete. All teams use this
+// order: teams that hold several stages in common must agree on it, even if one of them executes nothing.
 void add_reduces(Program& program, const std::vector<int>& held) {
     std::size_t place = 0;
     for (auto stage = held.rbegin(); stage != held.rend(); ++stage) {
@@ -218,7 +220,7 @@ void add_collectives(std::vector<Program>& programs, const PipelineShape& shape)
     }
 }
 
-// That a channel carries in a step, among those that carry any.
+// Returns the smallest number of messages that a used channel carries in a step.
 int fewest_messages(const PipelineShape& shape) {
     int fewest = shape.microbatches;
     for (std::size_t s = 0; s + 1 < shape.executor.size(); ++s) {
@@ -235,7 +237,8 @@ bool has_messages(const Program& program) {
     return std::any_of(program.begin(), program.end(), [](const Instruction& i) { return is_message(i.op); });
 }
 
-// Of enough steps for two bodies that nothing is left out of: so far ahead of compute are receives posted.
+// Returns the shape with enough steps for two complete bodies. Receives are posted up to `slots` messages
+// ahead.
 PipelineShape to_be_folded(const Phases& compute, PipelineShape shape) {
     shape.steps = enough_steps(compute, shape.microbatches) + 1 + shape.slots / fewest_messages(shape);
     return shape;
@@ -266,7 +269,7 @@ Phases lower_phases(const Phases& compute, const PipelineShape& shape) {
 
 std::string obstacle_to_lowering(const Phases& compute, const PipelineShape& shape) {
     if (!keeps_work_in_flight(compute, shape.microbatches)) return "";
-    // Then the first step does not find done what a body does for later ones: a micro-batch number is too high.
+    // Without a prologue the work for later steps has too high micro-batch numbers, which check() reports.
     if (!has_prologue(compute)) return check(lower(compute.body, shape), shape).fault.value_or(Fault{}).what;
     const PipelineShape many = to_be_folded(compute, shape);
     const std::vector<Program> programs = lower(unrolled(compute, shape, many.steps), many);

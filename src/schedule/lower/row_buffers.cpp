@@ -29,7 +29,7 @@ private:
     void take() { most_ = std::max(most_, ++in_use_); }
     void give_back(bool there_is_one) { in_use_ -= there_is_one ? 1 : 0; }
 
-    // For the stage before.
+    // Takes a buffer for the gradient that the stage before reads.
     void make_gradient(int stage, int microbatch) {
         if (stage == 0) return;
         if (came_by_message(stage - 1, microbatch)) {
@@ -41,7 +41,7 @@ private:
         take();
     }
 
-    // Both halves of the backward are done: the input and the gradient it was given are not read any more.
+    // Frees the input and the received gradient. Called when both halves of the backward are done.
     void finish(int stage, int microbatch) {
         give_back(came_by_message(stage - 1, microbatch));
         give_back(is_stage(stage + 1));
@@ -49,7 +49,7 @@ private:
 
     int team_;
     const PipelineShape& shape_;
-    std::map<int, std::size_t> leaving_;  // gradients on their way, by the team they go to
+    std::map<int, std::size_t> leaving_;  // gradients being sent, by destination team
     std::size_t in_use_ = 0;
     std::size_t most_ = 0;
 };

@@ -8,8 +8,8 @@ namespace {
 // The numbers of teams and micro-batches in a shape that consists of rows.
 struct RowSizes {
     int rows = 1;
-    int teams = 1;         // of a row
-    int microbatches = 1;  // of a row, in a step
+    int teams = 1;         // per row
+    int microbatches = 1;  // per row and step
 };
 
 std::optional<RowSizes> sizes_of(const PipelineShape& shape) {
@@ -20,7 +20,8 @@ std::optional<RowSizes> sizes_of(const PipelineShape& shape) {
     return RowSizes{rows, shape.teams / rows, shape.microbatches / rows};
 }
 
-// True if `numbers` are those of the first row, `step` higher in each row after it, `each` numbers per row.
+// True if `numbers` has `each` numbers per row, and those of a row are `step` higher than those of the row
+// before.
 bool repeats(const std::vector<int>& numbers, const RowSizes& sizes, std::size_t each, int step) {
     if (numbers.size() != each * static_cast<std::size_t>(sizes.rows)) return false;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -52,7 +53,7 @@ PipelineShape shape_of_row(PipelineShape shape, const RowSizes& sizes) {
     return shape;
 }
 
-// Returns it with the micro-batch numbers of a shape of one row, or nothing if it works on another row.
+// Returns the program with the micro-batch numbers of a single row, or nothing if it works on another row.
 std::optional<Program> program_of_row(Program program, const PipelineShape& all, const RowSizes& sizes) {
     for (Instruction& instruction : program) {
         if (!has_microbatch(instruction.op)) continue;

@@ -1,4 +1,4 @@
-// Equal rows of teams, as a grid with several replicas has them: each row executes the same programs with
+// Equal rows of teams, as in a grid with several replicas. Each row executes the same programs with
 // micro-batches of its own, so that what is true of the first row is true of all.
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace trireme::schedule {
 
-// The first of several equal rows, by itself. Team t of row d is team d * shape.teams + t of all.
+// The first of several equal rows. Team t of row d is team d * shape.teams + t of the whole shape.
 struct FirstRow {
     int rows = 1;
     PipelineShape shape;
     std::vector<Program> programs;
 
-    // The instruction of row `row` that `instruction`, of the first row, stands for.
+    // Returns the instruction of row `row` that corresponds to `instruction` of the first row.
     Instruction in_row(int row, Instruction instruction) const;
     std::vector<Program> programs_of_all() const;
 };

@@ -68,7 +68,7 @@ Parts split(std::string_view text) {
             .age = age};
 }
 
-// Larger numbers are refused, so that the number of the next stage or micro-batch is an int, too.
+// Limit that keeps the number of the next stage or micro-batch within an int.
 constexpr int largest_number = 1 << 24;
 
 std::optional<int> number_of(std::string_view digits) {
@@ -79,7 +79,7 @@ std::optional<int> number_of(std::string_view digits) {
     return number;
 }
 
-// Empty where the parts make no instruction.
+// Returns nothing if the parts form no instruction.
 std::optional<Instruction> instruction_of(const Parts& parts) {
     const auto op =
         std::find_if(std::begin(all_ops), std::end(all_ops), [&](Op o) { return parts.word == word_of(o); });

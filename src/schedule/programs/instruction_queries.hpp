@@ -1,4 +1,4 @@
-// Questions about the instructions of programs.
+// Queries about the instructions of programs.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,19 @@
 
 namespace trireme::schedule {
 
-// Returns the team at the other end of a send or a receive, and the message there.
+// Returns the team at the other end of a send or a receive.
 int peer_of(const Instruction& message, const PipelineShape& shape);
 
+// Return the instruction at the other end of the message.
 Instruction send_of(const Instruction& receive);
 Instruction receive_of(const Instruction& send);
 
-std::string ordinal(std::size_t number);  // "1st" of 1, "12th" of 12
+std::string ordinal(std::size_t number);  // "1st" for 1, "12th" for 12
 
-// "2F0, the 7th instruction of team 1": the one at `position`, which counts from 0.
+// Returns "2F0, the 7th instruction of team 1" for the instruction at `position`, counted from 0.
 std::string describe_position(const std::vector<Program>& programs, int team, std::size_t position);
 
-// A set of instructions that have a micro-batch, whatever their ages.
+// A set of instructions that have a micro-batch. Ages are ignored.
 class WorkSet {
 public:
     void add(const Instruction& i) { names_.insert({i.op, i.stage, i.microbatch}); }
@@ -33,7 +34,7 @@ private:
     std::set<std::tuple<Op, int, int>> names_;
 };
 
-// The work after a STEP and before the next VALIDATE, which is done again if the update turns out to be wrong.
+// Returns the work between a STEP and the next VALIDATE, which is repeated after a rollback.
 WorkSet done_again(const std::vector<Program>& programs);
 
 }  // namespace trireme::schedule

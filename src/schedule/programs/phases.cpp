@@ -10,7 +10,8 @@
 namespace trireme::schedule {
 namespace {
 
-// Leaves out what is of steps that will not be: of REDUCEs and STEPs as many as the prologue is ahead.
+// Concatenates a prologue and `steps` bodies. Omits micro-batches of later steps, and REDUCEs, STEPs and
+// VALIDATEs in excess of those of `steps` bodies.
 class Unrolling {
 public:
     Unrolling(const Program& body, const PipelineShape& shape, int steps)
@@ -37,11 +38,12 @@ private:
     int microbatches_;
     int steps_;
     Counts of_body_;
-    Counts counts_;  // so far, of REDUCEs, STEPs and VALIDATEs
+    Counts counts_;  // so far: REDUCEs, STEPs and VALIDATEs
     Program program_;
 };
 
-// Where each step ends: behind the last of its STEPs or, where there are any, its VALIDATEs.
+// Returns the end of each step: the position after its last STEP or, if the program validates, its last
+// VALIDATE.
 std::vector<std::size_t> ends_of_steps(const Program& program, std::size_t steps) {
     const bool validates =
         std::any_of(program.begin(), program.end(), [](const Instruction& i) { return i.op == Op::validate; });
@@ -60,11 +62,11 @@ Program part_of(const Program& program, std::size_t begin, std::size_t end) {
             program.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-// A program up to the end of its third step.
+// The first three steps of a program.
 struct Cut {
-    Program start;  // what comes before the first step, and this
-    Program body;   // the second step, and
-    Program again;  // the third, with the micro-batch numbers of the first
+    Program start;  // the prologue and the first step
+    Program body;   // the second step, with the micro-batch numbers of the first
+    Program again;  // the third step, renumbered as well
 };
 
 std::optional<Cut> cut_into_steps(const Program& program, const PipelineShape& shape) {
@@ -75,7 +77,7 @@ std::optional<Cut> cut_into_steps(const Program& program, const PipelineShape& s
                .again = shifted(part_of(program, ends[1], ends[2]), -2 * shape.microbatches)};
 }
 
-// Before the first update all weights are the first ones, whatever their age.
+// Removes all ages. Before the first update they all mean the initial weights.
 Program without_ages(Program program) {
     for (Instruction& instruction : program) instruction.age = 0;
     return program;
@@ -86,7 +88,7 @@ bool ends_with(const Program& program, const Program& end) {
            std::equal(end.begin(), end.end(), program.end() - static_cast<std::ptrdiff_t>(end.size()));
 }
 
-// Or 0.
+// Returns the largest value of `number` over all instructions, but at least 0.
 template <class Number>
 int largest_of(const Phases& phases, const Number& number) {
     int largest = 0;

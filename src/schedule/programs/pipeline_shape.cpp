@@ -15,7 +15,7 @@ void require_some(int pipe, int replicas, int chunks, int microbatches_each) {
                           "; change --pipe, --data, --chunks or --microbatches"));
 }
 
-// `holder`: of each stage, the place of its team in a row.
+// Builds equal rows of teams. `holder` has, per stage, the position of its team in a row.
 PipelineShape shape_of_rows(const std::vector<int>& holder, int replicas, int microbatches_each,
                             bool is_training) {
     const int pipe = 1 + *std::max_element(holder.begin(), holder.end());

@@ -1,4 +1,4 @@
-// The stages that teams hold, numbered, and which of them works on what.
+// Numbers the pairs (team, stage held), and finds the one that executes a micro-batch of a stage.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace trireme::schedule {
 
-// A stage in the hands of a team.
+// A stage that a team holds.
 struct Holding {
     int team = 0;
     int stage = 0;
@@ -26,7 +26,8 @@ public:
         return std::span(all_).subspan(first_of(team), end_of(team) - first_of(team));
     }
 
-    // The number of a stage's micro-batch, below cells(); and the holding that works on it.
+    // A cell is a (stage, micro-batch) pair, numbered below cells(). holding_of() is the holding that executes
+    // it.
     std::size_t cells() const { return holding_of_.size(); }
     std::size_t cell(int stage, int microbatch) const {
         return static_cast<std::size_t>(stage) * microbatches_ + static_cast<std::size_t>(microbatch);
@@ -37,7 +38,7 @@ public:
 private:
     std::size_t microbatches_;
     std::vector<Holding> all_;
-    std::vector<std::size_t> first_;  // per team, and the end
+    std::vector<std::size_t> first_;  // per team, then the end of the last
     std::vector<std::size_t> holding_of_;
 };
 

@@ -23,9 +23,9 @@ StepStarts::StepStarts(const std::vector<Program>& programs, const PipelineShape
 std::vector<StepStart> StepStarts::of(const Program& program) const {
     std::vector<StepStart> starts(steps_);
     if (!validates_) return starts;
-    std::size_t validated = 0;  // steps
+    std::size_t validated = 0;  // steps so far
     std::size_t updated = 0;
-    Op last = Op::forward;  // but for sends
+    Op last = Op::forward;  // sends are ignored
     for (std::size_t i = 0; i < program.size(); ++i) {
         const auto [op, stage, microbatch, age] = program[i];
         if (op == Op::step && last != Op::step) ++updated;

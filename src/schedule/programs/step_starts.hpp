@@ -1,5 +1,5 @@
-// Where steps begin, in programs without messages or with sends: for forwards that run ahead of a VALIDATE, and
-// for all else.
+// The positions at which steps begin in programs without receives. Forwards that run ahead of a VALIDATE begin
+// earlier than all other work of a step.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,19 @@
 namespace trireme::schedule {
 
 struct StepStart {            // positions in a program
-    std::size_t begins = 0;   // behind the STEPs of the step before
-    std::size_t resumes = 0;  // behind its VALIDATEs, and the sends that follow them
+    std::size_t begins = 0;   // after the STEPs of the step before
+    std::size_t resumes = 0;  // after its VALIDATEs and the sends that follow them
 };
 
-// No VALIDATE comes before the first step. It begins like all others nevertheless: its forwards that are like
-// those which run ahead in later steps come first. Where updates are not validated nothing runs ahead, and work
-// of a step may stand anywhere.
+// No VALIDATE precedes the first step, but it is treated like all others: forwards that correspond to those
+// running ahead in later steps come first. If updates are not validated, nothing runs ahead, and work of a step
+// may stand anywhere.
 class StepStarts {
 public:
     StepStarts(const std::vector<Program>& programs, const PipelineShape& shape);
 
     bool is_ahead(const Instruction& made) const { return made.op == Op::forward && ahead_.has(made); }
-    std::vector<StepStart> of(const Program& program) const;  // of each step
+    std::vector<StepStart> of(const Program& program) const;  // per step
 
 private:
     std::size_t steps_;

@@ -3,7 +3,7 @@
 namespace trireme::schedule {
 namespace {
 
-// By its numbers; who holds and executes what is not looked at.
+// Derives the sizes from the numbers of teams, stages and micro-batches. Holders and executors are not checked.
 std::optional<RegularShape> rows_of(const PipelineShape& shape) {
     const int replicas = static_cast<int>(shape.holders.front().size());
     if (replicas < 1 || shape.teams % replicas != 0 || shape.microbatches % replicas != 0) return std::nullopt;

@@ -1,4 +1,4 @@
-// What a shape asks of each team, and which shapes are regular.
+// The work of each team in a shape, and tests for regular shapes.
 #pragma once
 
 #include <optional>
@@ -9,22 +9,22 @@
 namespace trireme::schedule {
 
 struct TeamWork {
-    int stage = -1;                 // the only one that the team holds; -1: none
-    std::vector<int> microbatches;  // that it executes, ascending
+    int stage = -1;                 // the only one that the team holds; -1 if none
+    std::vector<int> microbatches;  // executed by the team, ascending
 };
 
-// Per team; nothing where a team holds more than one stage.
+// Returns the work per team, or nothing if a team holds more than one stage.
 std::optional<std::vector<TeamWork>> one_stage_each(const PipelineShape& shape);
 
 // Equal rows of teams.
 struct RegularShape {
     int pipe = 1;
     int replicas = 1;
-    int chunks = 1;  // 2 of a V
+    int chunks = 1;  // 2 in a V
     int microbatches_each = 1;
 };
 
-// The arguments with which grid_shape(), or v_shape(), makes `shape`; nothing where it does not.
+// Return the arguments with which grid_shape() or v_shape() makes `shape`, or nothing if there are none.
 std::optional<RegularShape> grid_behind(const PipelineShape& shape);
 std::optional<RegularShape> v_behind(const PipelineShape& shape);
 

@@ -5,7 +5,7 @@
 namespace trireme::schedule {
 namespace {
 
-// The bits of what an instruction does; none for collectives, which are recorded by team.
+// Returns the bits of the work that an instruction does. Collectives have none; they are recorded per team.
 std::uint8_t marks_of(Op op) {
     switch (op) {
         case Op::forward:
@@ -83,8 +83,7 @@ int WorkRecord::version_of(int team, const Instruction& compute) const {
     return std::max(0, held(team, compute.stage).updates - compute.age);
 }
 
-// Those of a step are there from its first backward, or the sum of the others', until all stages have been
-// updated.
+// Gradients of a step exist from its first backward or REDUCE until all stages have been updated.
 void WorkRecord::count_gradients(int team, int step) {
     int updated = step;
     for (const HeldStage& stage : held_by(team)) updated = std::min(updated, stage.updates);

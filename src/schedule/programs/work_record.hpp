@@ -1,4 +1,4 @@
-// What programs have done so far, each in its own order.
+// A record of the work that programs have done so far, each in its own order.
 #pragma once
 
 #include <cstdint>
@@ -9,41 +9,42 @@
 
 namespace trireme::schedule {
 
-// A stage that a team holds.
+// The record of a stage that a team holds.
 struct HeldStage {
     int stage = 0;
-    int kept = 0;       // activations
-    int most_kept = 0;  // at any time until now
-    int reduces = 0;    // REDUCEs, of one step after the other; likewise STEPs, VALIDATEs:
-    int updates = 0;
-    int validations = 0;
-    int oldest = 0;  // age of the oldest weights that were used
+    int kept = 0;         // activations kept now
+    int most_kept = 0;    // most kept at any time so far
+    int reduces = 0;      // REDUCEs done, one per step
+    int updates = 0;      // STEPs done
+    int validations = 0;  // VALIDATEs done
+    int oldest = 0;       // age of the oldest weights used, in updates
 };
 
 class WorkRecord {
 public:
     explicit WorkRecord(const PipelineShape& shape);
 
-    // Of an instruction that names a stage and a micro-batch of the shape. A whole backward is both its halves:
-    // has_part_of(2B0) is true after 2I0, and has_part_of(2I0) after 2B0.
+    // True if the instruction, or a half of it, was done. It must name a stage and a micro-batch of the shape.
+    // A whole backward counts as both halves: has_part_of(2B0) is true after 2I0, and has_part_of(2I0) after
+    // 2B0.
     bool has_part_of(const Instruction& instruction) const;
 
-    // `instruction` is at its team, and new.
+    // Adds an instruction that is new, and whose team is `team`.
     void add(int team, const Instruction& instruction);
 
     const std::vector<HeldStage>& held_by(int team) const { return held_[static_cast<std::size_t>(team)]; }
     const HeldStage& held(int team, int stage) const;
     bool holds(int team, int stage) const;
 
-    // Activations of a team, counted over its stages.
+    // Activations of a team, summed over its stages: kept now, and at most so far.
     int kept(int team) const { return kept_[static_cast<std::size_t>(team)]; }
     int most_kept(int team) const { return most_kept_[static_cast<std::size_t>(team)]; }
 
-    // Steps whose gradients a team had in memory at once, at most.
+    // Largest number of steps whose gradients a team had in memory at once.
     int most_gradients(int team) const { return most_gradients_[static_cast<std::size_t>(team)]; }
 
-    // The weights that a compute instruction uses if it is the team's next, and those that a forward before has
-    // used: the number of updates that made them. There are none older than the first.
+    // Weights as the number of updates that made them, at least 0. version_of() returns those that a compute
+    // instruction uses if it is the team's next; version_used() those that an earlier forward has used.
     int version_of(int team, const Instruction& compute) const;
     int version_used(int stage, int microbatch) const { return versions_[index(stage, microbatch)]; }
 
@@ -57,12 +58,12 @@ private:
     std::size_t microbatches_;
     int microbatches_of_step_;
     bool is_training_;
-    std::vector<std::uint8_t> marks_;           // (stage, micro-batch): a bit for each kind of work
+    std::vector<std::uint8_t> marks_;           // (stage, micro-batch): one bit per kind of work
     std::vector<std::vector<HeldStage>> held_;  // per team, in the order of the stages
     std::vector<int> kept_;                     // per team
     std::vector<int> most_kept_;
     std::vector<int> most_gradients_;
-    std::vector<int> versions_;  // (stage, micro-batch): of the weights that its forward used
+    std::vector<int> versions_;  // (stage, micro-batch): weights that its forward used
 };
 
 }  // namespace trireme::schedule

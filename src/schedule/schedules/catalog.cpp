@@ -10,7 +10,7 @@ namespace trireme::schedule {
 using Programs = std::vector<Program>;
 using Idle = std::optional<double>;
 
-// The file of each schedule defines its generator and its closed form.
+// Generators and closed forms, defined in the files of their schedules.
 Programs inter_layer(const ScheduleInput& input);
 Programs gpipe(const ScheduleInput& input);
 Programs one_f_one_b(const ScheduleInput& input);

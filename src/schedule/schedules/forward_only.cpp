@@ -5,9 +5,9 @@
 namespace trireme::schedule {
 namespace {
 
-// Micro-batches go round in groups of one for each team of the row: the first team is ready for a group's next
-// chunk when the last one sends it. In larger groups the last team would have to wait, with one slot, until the
-// first has read what it sent before.
+// Micro-batches pass the chunks in groups of as many as the row has teams: the first team is ready for the next
+// chunk of a group when the last team sends it. With larger groups and one slot, the last team would have to
+// wait until the first has read its earlier message.
 Program forward_program(const RegularShape& grid, int row, int in_row) {
     Program program;
     for (int begin = 0; begin < grid.microbatches_each; begin += grid.pipe) {
@@ -21,8 +21,8 @@ Program forward_program(const RegularShape& grid, int row, int in_row) {
     return program;
 }
 
-// A team has twice as many forwards of its first stage ahead as there are teams behind it: a micro-batch is
-// back from them when these are done.
+// A team runs ahead by twice as many forwards of its first stage as teams follow it in the row. A micro-batch
+// returns from those teams when these forwards are done.
 Program v_program(const RegularShape& v, int row, int in_row) {
     Program down;
     Program up;
@@ -48,7 +48,7 @@ std::vector<Program> forwards_of(const std::vector<TeamWork>& work) {
     return programs;
 }
 
-// Here 2 teams with 2 chunks each; cells name the stage.
+// Example with 2 teams and 2 chunks each; cells name the stage.
 //
 //   team 0   0F0 0F1 2F0 2F1 0F2 0F3 2F2 2F3
 //   team 1       1F0 1F1 3F0 3F1 1F2 1F3 3F2 3F3

@@ -75,7 +75,7 @@ std::string no_v_obstacle(const PipelineShape& shape) {
         " --data ", data, " in place of the layout");
 }
 
-// Why the schedule is not made for the shape; empty if it is.
+// Says why the schedule cannot be generated for the shape; empty if it can.
 std::string obstacle_of_shape(const Schedule& schedule, const PipelineShape& shape) {
     const std::optional<RegularShape> grid = grid_behind(shape);
     switch (schedule.shape) {
@@ -130,7 +130,8 @@ PipelineShape with_updates_of(const Schedule& schedule, PipelineShape shape) {
 
 namespace {
 
-// A step that is long enough to see the order that repeats: no stage runs further ahead than there are stages.
+// Returns a shape with enough steps to find the order that repeats. No stage runs ahead by more steps than
+// there are stages.
 PipelineShape repeated(const Schedule& schedule, PipelineShape shape) {
     if (schedule.keeps_old_weights) shape.steps = 2 * shape.stages() + 4;
     return shape;

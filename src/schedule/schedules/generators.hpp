@@ -1,4 +1,4 @@
-// The parts that generators of schedules are made of. Programs hold compute instructions only.
+// Building blocks of schedule generators. Programs contain compute instructions only.
 #pragma once
 
 #include <vector>
@@ -11,31 +11,32 @@
 
 namespace trireme::schedule {
 
-// What a generator reads, by the shape that its schedule takes.
+// The input of a generator. Which members are set depends on the shape that its schedule takes.
 struct ScheduleInput {
     const PipelineShape& shape;
-    std::vector<TeamWork> work = {};  // per team, of one_stage_each and one_chunk_grid
-    RegularShape grid = {};           // of grid, one_chunk_grid and v
+    std::vector<TeamWork> work = {};  // per team; for one_stage_each and one_chunk_grid
+    RegularShape grid = {};           // for grid, one_chunk_grid and v
 };
 
-// Programs of a step, of equal rows of teams, whose updates do not wait for the last team.
+// Makes the updates of a step speculative, so that they do not wait for the last team. `step` has one program
+// per team; teams form equal rows.
 Phases with_validated_updates(const std::vector<Program>& step, const PipelineShape& shape);
 
-// Evaluation: the forwards alone, in an order that needs one slot for each channel and no more.
+// Return the forwards only, for evaluation, in an order that needs just one slot per channel.
 std::vector<Program> forwards_of(const std::vector<TeamWork>& work);
 std::vector<Program> forwards_of(const RegularShape& grid);
 std::vector<Program> forwards_of_v(const RegularShape& v);
 
-// 1F1B for each team, of the micro-batches in `work`.
+// Returns 1F1B programs of the micro-batches in `work`, one per team.
 std::vector<Program> alternate_passes(const PipelineShape& shape, const std::vector<TeamWork>& work);
 
-// `warm_up` forwards (or all), then one backward after each further forward, then the other backwards. There
-// are as many backwards as forwards.
+// Returns `warm_up` forwards (or all), then one backward after each further forward, then the other backwards.
+// There must be as many backwards as forwards.
 Program alternate(const Program& forwards, const Program& backwards, std::size_t warm_up);
 
-// `ahead` forwards (or all), then in turns an input half, a weight half and a further forward, as long as there
-// are any; weight halves come `late` micro-batches behind their input halves. Where they are not late at all,
-// nobody waits for the input half, and backward passes are whole.
+// Returns `ahead` forwards (or all), then in turns an input half, a weight half and a further forward, as long
+// as there are any. Weight halves come `late` micro-batches after their input halves. If `late` is 0, no team
+// waits for the input half, and backward passes are whole.
 Program with_late_weights(const TeamWork& work, std::size_t ahead, std::size_t late);
 
 }  // namespace trireme::schedule

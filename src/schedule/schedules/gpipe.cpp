@@ -4,8 +4,8 @@
 
 namespace trireme::schedule {
 
-// All forwards, then all backwards (Huang et al., 2019). The backwards ascend: in whatever order they run, the
-// idle time is the same, and here the first activations stored are the first given back.
+// All forwards, then all backwards (Huang et al., 2019). The order of the backwards does not change the idle
+// time. They ascend, so that the first activations stored are the first freed.
 //
 //   stage 0   F0 F1 F2                   B0 .. B1 .. B2 ..
 //   stage 1      F0 F1 F2          B0 .. B1 .. B2 ..
@@ -20,7 +20,7 @@ std::vector<Program> gpipe(const ScheduleInput& input) {
     return programs;
 }
 
-// A row with fewer micro-batches than teams waits once more for each further chunk.
+// A row with fewer micro-batches than teams waits again for each further chunk.
 std::optional<double> idle_of_whole_passes(const EqualRow& row, const StageCost& cost) {
     return ((row.pipe - 1) + (row.chunks - 1) * std::max(0.0, row.pipe - row.microbatches)) * cost.pass();
 }

@@ -2,7 +2,7 @@
 
 namespace trireme::schedule {
 
-// Layers spread over teams and nothing more: one team of a row works, the others wait.
+// Layers are spread over teams without overlap: one team of a row works, the others wait.
 //
 //   stage 0   F0          B0 .. F1          B1 ..
 //   stage 1      F0 B0 ..          F1 B1 ..

@@ -5,9 +5,9 @@
 namespace trireme::schedule {
 namespace {
 
-// Micro-batches that pass a chunk before the first of them passes the next: the fewest, at least one for each
-// team of the row, that leave no smaller group at the end. A smaller one would reach its next chunk too early,
-// and some orders of that kind are cyclic.
+// Returns the number of micro-batches that pass a chunk before the first of them passes the next. It is the
+// smallest number, at least one per team of the row, with which the last group has at least one per team, too.
+// A smaller group would reach its next chunk too early, and some orders of that kind are cyclic.
 int group_size(int pipe, int microbatches) {
     if (microbatches <= pipe) return microbatches;
     int size = pipe;
@@ -30,15 +30,16 @@ Program interleaved_program(const RegularShape& grid, int row, int in_row) {
         }
     }
     const int behind = grid.pipe - 1 - in_row;
-    // With one chunk a team's next forward and its next backward come at the same time: half the warm-up.
+    // With one chunk a team's next forward and next backward arrive at the same time, so that half the warm-up
+    // is enough.
     const int warm_up = grid.chunks == 1 ? behind : 2 * behind + (grid.chunks - 1) * group;
     return alternate(forwards, backwards, static_cast<std::size_t>(warm_up));
 }
 
 }  // namespace
 
-// 1F1B over the chunks of a team (Narayanan et al., 2021): the idle time in units of a chunk instead of a
-// stage. Here 2 teams with 2 chunks each, but for the end; cells name the stage.
+// 1F1B over the chunks of a team (Narayanan et al., 2021): idle times shrink from a stage's length to a
+// chunk's. Example with 2 teams and 2 chunks each, without its end; cells name the stage.
 //
 //   team 0   0F0 0F1 2F0 2F1 0F2     2B0 ..  0F3 2B1 ..  2F2 0B0 ..  2F3 0B1 ..      2B2 ..      2B3 ..
 //   team 1       1F0 1F1 3F0 3B0 ..  3F1 3B1 ..  1F2 1B0 ..  1F3 1B1 ..  3F2 3B2 ..  3F3 3B3 ..  1B2 ..

@@ -21,8 +21,8 @@ Program looped_program(const RegularShape& grid, int row, int in_row) {
 }  // namespace
 
 // Breadth first (Lamy-Poirier, 2022): all micro-batches pass a chunk before any passes the next, so that each
-// chunk's gradients can be summed while the chunk below runs. Here 2 teams with 2 chunks each; cells name the
-// stage.
+// chunk's gradients can be reduced during the backwards of the chunk below. Example with 2 teams and 2 chunks
+// each; cells name the stage.
 //
 //   team 0   0F0 0F1 2F0 2F1             2B1 ..  2B0 ..  0B1 ..  0B0 ..
 //   team 1       1F0 1F1 3F0 3F1 3B1 ..  3B0 ..  1B1 ..  1B0 ..

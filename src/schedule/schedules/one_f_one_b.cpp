@@ -5,8 +5,8 @@
 namespace trireme::schedule {
 namespace {
 
-// How many of a team's micro-batches behind its `index`-th it should have in flight so that all up to `last`
-// are: rounded up, so that a stage with more replicas than the next one keeps it supplied.
+// Returns how many of a team's micro-batches after its `index`-th must be in flight so that all up to `last`
+// are. It rounds up, so that a stage with more replicas than the next one keeps it supplied.
 std::size_t ahead(const std::vector<int>& microbatches, std::size_t index, int last) {
     std::size_t end = index;
     while (end + 1 < microbatches.size() && microbatches[end] < last) ++end;
@@ -41,11 +41,11 @@ Program alternate(const Program& forwards, const Program& backwards, std::size_t
 //   stage 1      F0 F1       B0 .. F2 B1 .. F3 B2 ..    B3 ..
 //   stage 2         F0 B0 .. F1 B1 .. F2 B2 .. F3 B3 ..
 //
-// The warm-up is counted back from the last stage, which has none. wanted[m] is the micro-batch whose forward
-// the stages behind ask for when they have done with the backward of m; a team has so many forwards in flight
-// that this one is among them. With R(s) replicas that take turns it is ceil((w(s+1) + 1) R(s+1) / R(s)), with
-// equal ones P - 1 - s. No backward then waits for a forward that stands behind it: what B of m needs from
-// other stages are forwards before wanted[m], and wanted ascends.
+// The warm-up w(s) is computed from the last stage, which has none, to the first. wanted[m] is the micro-batch
+// whose forward the later stages request when they have done the backward of m. A team keeps enough forwards in
+// flight to include it. With R(s) replicas that take turns, w(s) = ceil((w(s+1) + 1) R(s+1) / R(s)); with equal
+// numbers of replicas it is P - 1 - s. No backward then waits for a forward that comes after it: from other
+// stages B of m needs only forwards before wanted[m], and wanted ascends.
 std::vector<Program> alternate_passes(const PipelineShape& shape, const std::vector<TeamWork>& work) {
     std::vector<Program> programs(work.size());
     std::vector<int> wanted(static_cast<std::size_t>(shape.all_microbatches()), 0);  // per micro-batch

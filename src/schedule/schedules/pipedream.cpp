@@ -10,7 +10,7 @@ int count_of(const std::vector<int>& executors, int team) {
     return static_cast<int>(std::count(executors.begin(), executors.end(), team));
 }
 
-// 1F1B over the micro-batches of all steps; on a grid for each row by itself.
+// Returns 1F1B over the micro-batches of all steps; on a grid separately for each row.
 std::vector<Program> without_flush(const PipelineShape& shape) {
     const std::optional<RegularShape> grid = grid_behind(shape);
     if (!grid) return alternate_passes(shape, *one_stage_each(shape));
@@ -29,14 +29,15 @@ std::vector<Program> without_flush(const PipelineShape& shape) {
     return programs;
 }
 
-// Forwards that a team has done when its first backward begins, but one.
+// Returns the number of forwards before the first backward, minus one.
 int warm_up_of(const Program& program) {
     const auto first =
         std::find_if(program.begin(), program.end(), [](const Instruction& i) { return i.op == Op::backward; });
     return first == program.end() ? 0 : static_cast<int>(first - program.begin()) - 1;
 }
 
-// Steps by which a stage runs ahead of its own backwards: the least delay with which it need not wait for them.
+// Returns, per stage, the steps by which forwards run ahead of backwards: the smallest age of weights with
+// which forwards need not wait.
 std::vector<int> own_delays(const PipelineShape& shape, const std::vector<Program>& programs) {
     std::vector<int> delays;
     for (int stage = 0; stage < shape.stages(); ++stage) {
@@ -53,7 +54,9 @@ std::vector<int> own_delays(const PipelineShape& shape, const std::vector<Progra
 
 int largest_of(const std::vector<int>& delays) { return *std::max_element(delays.begin(), delays.end()); }
 
-// Replicas of no grid take turns, and may get one micro-batch more or less than others.
+// Returns the next larger number of micro-batches for which weights of one update ago are old enough. It is
+// found by trial, because replicas outside a grid take turns and may get one micro-batch more or less than
+// others.
 int enough_microbatches(const PipelineShape& shape) {
     std::vector<int> replicas;
     for (const std::vector<int>& holders : shape.holders) replicas.push_back(static_cast<int>(holders.size()));
@@ -75,7 +78,7 @@ std::string few_microbatches_obstacle(const PipelineShape& shape, int delay) {
                grid && grid->replicas > 1 ? " for each replica" : "", ", or use --schedule pipedream-vertical");
 }
 
-// The updates of one team put between its passes, which then know how old their weights are.
+// Inserts the updates of one team between its passes, and sets the ages of the weights that the passes use.
 class Updating {
 public:
     Updating(const PipelineShape& shape, int stage, int delay)
@@ -93,8 +96,8 @@ private:
         return static_cast<std::size_t>(shape_.step_of(pass.microbatch));
     }
 
-    // An update that waits for all stages stands before the first forward that needs it, another one behind the
-    // last backward.
+    // An update that waits for all stages stands before the first forward that needs it. An update of a single
+    // stage follows the last backward of the step.
     void add(Instruction pass) {
         const auto step = static_cast<int>(step_of(pass));
         if (pass.op == Op::forward && !shape_.updates_alone) {
@@ -109,7 +112,8 @@ private:
         if (shape_.updates_alone) update();
     }
 
-    // Updates so far, counted as if those before the first step had been.
+    // Returns the number of the newest update. If updates wait for all stages, it is extrapolated to negative
+    // numbers before the first one, so that ages are the same in every step.
     int newest() const { return shape_.updates_alone ? updates_ : latest_ - delay_; }
 
     void update() {
@@ -121,14 +125,14 @@ private:
     const PipelineShape& shape_;
     int stage_;
     int delay_;
-    std::vector<int> left_;  // per step: backwards to come
+    std::vector<int> left_;  // per step: backwards left
     int reduces_ = 0;
     int updates_ = 0;
-    int latest_ = 0;  // step whose forwards have begun
+    int latest_ = 0;  // latest step whose forwards have begun
     Program program_;
 };
 
-// Puts the updates into 1F1B without a flush. `delays` are the ages of the weights of each stage.
+// Inserts the updates into 1F1B without a flush. `delays` has the age of the weights per stage.
 std::vector<Program> with_updates(std::vector<Program> programs, const PipelineShape& shape,
                                   const std::vector<int>& delays) {
     for (int stage = 0; stage < shape.stages(); ++stage) {
@@ -147,16 +151,17 @@ std::vector<int> for_all_stages(int delay, const PipelineShape& shape) {
 
 }  // namespace
 
-// 1F1B that never flushes. Here each stage is updated by itself behind every micro-batch (Narayanan et al.,
-// 2019): B0@2 goes back through the weights that F0 has used, of two updates ago.
+// 1F1B without flushes. In this example each stage is updated alone after every micro-batch (Narayanan et al.,
+// 2019). B0@2 uses the weights that F0 has used, which are two updates old.
 //
 //   stage 0   F0 F1 F2             B0@2 STEP F3 B1@2 STEP F4 ...
 //   stage 1      F0 F1        B0@1 STEP F2 B1@1 STEP F3 ...
 //   stage 2         F0 B0 STEP F1 B1 STEP F2 B2 STEP ...
 //
-// With vertical sync all stages use weights of the first stage's age; in 2BW (Narayanan et al., 2021) of one
-// update ago, which is old enough where a step has pipe - 1 micro-batches. Both updates wait for the gradients
-// of all stages, and there is time for it: they stand just before the first forward that needs them.
+// With vertical sync all stages use weights of the first stage's age. In 2BW (Narayanan et al., 2021) they use
+// those of one update ago, which is old enough if a step has at least pipe - 1 micro-batches. In both variants
+// updates wait for the gradients of all stages. They stand just before the first forward that needs them, which
+// leaves time for the reduction.
 std::vector<Program> pipedream(const ScheduleInput& input) {
     PipelineShape shape = input.shape;
     shape.updates_alone = true;
@@ -180,7 +185,7 @@ std::string obstacle_to_2bw(const ScheduleInput& input) {
     return delay > 1 ? few_microbatches_obstacle(input.shape, delay) : std::string();
 }
 
-// Once the pipeline is full.
+// A full pipeline has no idle time.
 std::optional<double> idle_of_full_pipeline(const EqualRow& /*row*/, const StageCost& /*cost*/) { return 0; }
 
 }  // namespace trireme::schedule

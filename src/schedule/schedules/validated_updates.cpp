@@ -7,7 +7,7 @@
 namespace trireme::schedule {
 namespace {
 
-// Forwards with which the program begins, all of one stage.
+// Returns the number of forwards of one stage with which the program begins.
 std::size_t first_forwards(const Program& program) {
     const auto behind = std::find_if(program.begin(), program.end(), [&](const Instruction& i) {
         return i.op != Op::forward || i.stage != program.front().stage;
@@ -15,7 +15,7 @@ std::size_t first_forwards(const Program& program) {
     return static_cast<std::size_t>(behind - program.begin());
 }
 
-// With its REDUCEs and STEPs.
+// Returns the programs of a step with REDUCEs and STEPs.
 std::vector<Program> updated(const std::vector<Program>& step, const PipelineShape& shape) {
     std::vector<Program> programs = lower(step, shape);
     for (Program& program : programs) {
@@ -26,10 +26,11 @@ std::vector<Program> updated(const std::vector<Program>& step, const PipelineSha
 
 }  // namespace
 
-// Updates at once, on the guess that the norm of all gradients, which comes later, changes nothing (Qi et al.,
-// 2024, section 4). Meanwhile a team does as many forwards of the next step as there are teams behind it in its
-// row: so much later the last of them comes to its REDUCE, as much later as it began. Where the guess was wrong
-// they are done again. Here ZB-H2 on 2 teams with 3 micro-batches, of the second step on:
+// Each team updates at once, on the guess that the norm of all gradients, which is known later, changes nothing
+// (Qi et al., 2024, section 4). Meanwhile a team does as many forwards of the next step as teams follow it in
+// its row: the last team reaches its REDUCE that much later, as it began that much later. If the guess was
+// wrong, these forwards are repeated. Example with ZB-H2 on 2 teams and 3 micro-batches, from the second step
+// on:
 //
 //   team 0   F4 F5 B3 .. B4 .. B5 .. REDUCE STEP F6 VALIDATE
 //   team 1   F3 I3 F4 I4 F5 I5 W3 W4 W5 REDUCE STEP VALIDATE

@@ -20,9 +20,9 @@ Program with_late_weights(const TeamWork& work, std::size_t ahead, std::size_t l
     return program;
 }
 
-// 1F1B with backward passes in halves (Qi et al., 2024): the team before waits for the input half alone, and
-// weight halves are put off until there would be nothing to do. A team puts them off by as many micro-batches
-// as there are teams before it, so that each keeps the activations that the first one keeps anyway.
+// 1F1B with backward passes in halves (Qi et al., 2024). The team before waits for the input half only, and
+// weight halves fill idle time. A team delays them by as many micro-batches as teams precede it, so that it
+// keeps no more activations than the first team.
 //
 //   stage 0   F0 F1 F2       B0 .. F3 B1 .. B2 .. B3 ..
 //   stage 1      F0 F1    I0 F2 I1 W0 F3 I2 W1 I3 W2 W3

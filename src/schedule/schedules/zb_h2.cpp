@@ -4,9 +4,9 @@
 
 namespace trireme::schedule {
 
-// ZB-H1 with twice as many forwards ahead (Qi et al., 2024), for which there must be 2 * pipe - 1
-// micro-batches: no team waits between its first instruction and its last where I <= F and F + I <= 2 W. What
-// stays idle is that the teams begin one after the other and update together.
+// ZB-H1 with twice as many forwards ahead (Qi et al., 2024), which needs 2 * pipe - 1 micro-batches. No team
+// waits between its first and its last instruction if I <= F and F + I <= 2 W. The remaining idle time arises
+// because teams begin one after the other and update together.
 //
 //   stage 0   F0 F1 F2 F3 F4 B0 .. B1 .. B2 .. B3 .. B4 ..
 //   stage 1      F0 F1 F2 I0 F3 I1 F4 I2 W0 I3 W1 I4 W2 W3 W4

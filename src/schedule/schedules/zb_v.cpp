@@ -10,8 +10,8 @@ namespace {
 // One of the two stages of a team.
 struct Leg {
     int stage = 0;
-    bool gradient_stays = false;  // no other team waits for what a backward pass gives
-    std::map<Op, int> next = {};  // micro-batch of each kind of work, counted in the row
+    bool gradient_stays = false;  // no other team waits for the gradient of a backward pass
+    std::map<Op, int> next = {};  // next micro-batch per kind of work, counted within the row
 };
 
 class TeamProgram {
@@ -22,7 +22,7 @@ public:
           down_{.stage = before, .gradient_stays = before == 0},
           up_{.stage = 2 * v.pipe - 1 - before, .gradient_stays = before == v.pipe - 1} {}
 
-    // Letters are those of instructions, small ones on the way down and large ones on the way back.
+    // Adds instructions by their letters: lower case for the stage on the way down, upper case on the way back.
     void repeat(int times, std::string_view letters) {
         for (int i = 0; i < times; ++i) {
             for (const char letter : letters) add(letter);
@@ -73,10 +73,11 @@ Program zb_v_program(const RegularShape& v, int row, int before) {
 
 }  // namespace
 
-// The model goes down the row and comes back, so that one team has its first stage and its last, and every team
-// keeps as much as the first of 1F1B (Qi et al., 2024). No team waits between its first instruction and its
-// last where F, I and W cost the same and a row has 2 * pipe - 1 micro-batches; with fewer the order is the
-// same, and those that are not there are left out. Here 2 teams with 3 micro-batches; cells name the stage.
+// The model goes down the row and comes back, so that one team has its first and its last stage. Every team
+// keeps as many activations as the first one of 1F1B (Qi et al., 2024). No team waits between its first and its
+// last instruction if F, I and W cost the same and a row has 2 * pipe - 1 micro-batches. With fewer
+// micro-batches the order is the same without the missing ones. Example with 2 teams and 3 micro-batches; cells
+// name the stage.
 //
 //   team 0   0F0 0F1 0F2 3F0 3I0 3W0 3F1 3I1 3W1 0B0 ..  3F2 3I2 3W2 0B1 ..  0B2 ..
 //   team 1       1F0 2F0 1F1 2F1 2B0 ..  1F2 1I0 1W0 2F2 2B1 ..  1I1 2I2 1I2 1W1 2W2 1W2

@@ -1,4 +1,4 @@
-// The activations of a team, and which more it may take so that it never gets stuck with those it has.
+// Tracks the activations of a team, and decides which further ones it may keep without a risk of getting stuck.
 #pragma once
 
 #include <cstddef>
@@ -8,31 +8,32 @@ namespace trireme::schedule {
 
 class ActivationRoom {
 public:
-    // `needed`: how many activations each micro-batch of the team needs altogether, the oldest first.
-    // Micro-batches are named by their places there.
+    // `needed` is the total number of activations of each micro-batch of the team, oldest first. Other
+    // functions name micro-batches by their indices there.
     explicit ActivationRoom(const std::vector<int>& needed);
 
-    // From now on, before anything is kept: at least as many as a micro-batch needs.
+    // Sets the limit, which is at least what one micro-batch needs. Called before any activation is kept.
     void set_most(int most) { most_ = most; }
 
-    // Whether another activation may be kept for a micro-batch. All micro-batches can go on to their ends then,
-    // one after the other: what each needs yet is free, or kept for older ones (Dijkstra, 1965: the banker).
+    // True if another activation may be kept for a micro-batch. Then all micro-batches can still be completed
+    // one after the other: what each still needs is free or kept by older ones (banker's algorithm; Dijkstra,
+    // 1965).
     bool is_safe_for(std::size_t microbatch) const;
 
     void keep(std::size_t microbatch);
     void release(std::size_t microbatch);
 
-    int peak() const { return peak_; }  // activations kept at most, until now
+    int peak() const { return peak_; }  // most activations kept so far
 
 private:
-    struct Claim {  // of a micro-batch
+    struct Claim {  // activations of a micro-batch
         int kept = 0;
         int to_come = 0;
     };
 
     std::vector<Claim> claims_;
-    std::size_t oldest_ = 0;  // the first that is not done
-    int largest_ = 0;         // of what micro-batches need
+    std::size_t oldest_ = 0;  // first micro-batch that is not done
+    int largest_ = 0;         // largest number that a micro-batch needs
     int most_ = 0;
     int kept_ = 0;
     int peak_ = 0;

@@ -10,7 +10,7 @@ double replicas_of(const PipelineShape& shape, int stage) {
     return static_cast<double>(shape.holders[static_cast<std::size_t>(stage)].size());
 }
 
-// The work of the busiest team on a micro-batch, as long as all are executed in turn.
+// Returns the time per micro-batch of the busiest team, if replicas take equal turns.
 double period_of(const PipelineShape& shape, const StageHoldings& holdings,
                  const std::vector<StageCost>& costs) {
     double longest = 0;
@@ -24,7 +24,7 @@ double period_of(const PipelineShape& shape, const StageHoldings& holdings,
     return longest;
 }
 
-// From the beginning of a stage's forward to the end of its backward, if nobody has to wait.
+// Returns the time from the beginning of a stage's forward to the end of its backward if no team waits.
 double round_trip_of(int stage, const std::vector<StageCost>& costs) {
     double time = costs[static_cast<std::size_t>(stage)].backward_weight;
     for (std::size_t s = static_cast<std::size_t>(stage); s < costs.size(); ++s) {
@@ -34,10 +34,11 @@ double round_trip_of(int stage, const std::vector<StageCost>& costs) {
     return time;
 }
 
-// How many activations a team keeps, by different ideas of how far it should be ahead.
+// Bounds on the activations that each team keeps. The functions below differ in how far teams run ahead.
 using Bounds = std::vector<int>;  // per team
 
-// One for each stage behind, as 1F1B has.
+// Returns one activation per stage from its own to the last, as in 1F1B; the rounded-up mean over the stages of
+// a team.
 Bounds tapering(const PipelineShape& shape, const StageHoldings& holdings) {
     Bounds bounds;
     for (int team = 0; team < shape.teams; ++team) {
@@ -49,7 +50,7 @@ Bounds tapering(const PipelineShape& shape, const StageHoldings& holdings) {
     return bounds;
 }
 
-// As many as are begun while the first of them is on its way.
+// Returns the number of micro-batches that begin during the round trip of the first.
 Bounds by_time(const PipelineShape& shape, const StageHoldings& holdings, const std::vector<StageCost>& costs) {
     const double period = period_of(shape, holdings, costs);
     const double all = static_cast<double>(shape.stages()) * shape.microbatches;

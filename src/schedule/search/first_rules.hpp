@@ -1,4 +1,4 @@
-// Rules to begin with.
+// The initial rules of a rule search.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,8 @@
 
 namespace trireme::schedule {
 
-// So different that one of them is near to the best; those that most often are come first.
+// Returns rules that differ enough for one of them to be close to the best. Those that most often are come
+// first.
 std::vector<ListRule> first_rules(const PipelineShape& shape, const StageHoldings& holdings,
                                   const std::vector<StageCost>& costs);
 

@@ -6,7 +6,7 @@
 namespace trireme::schedule {
 namespace {
 
-// Where an input half stands whose weight half follows.
+// The position of an input half that is followed by its weight half.
 struct ProgramPosition {
     std::size_t team = 0;
     std::size_t position = 0;
@@ -17,7 +17,7 @@ bool are_halves(const Instruction& one, const Instruction& other) {
            one.microbatch == other.microbatch;
 }
 
-// With whole backwards at the places, which ascend.
+// Returns the programs with whole backwards at the places, which ascend.
 std::vector<Program> joined(const std::vector<Program>& programs, const std::vector<ProgramPosition>& places) {
     std::vector<Program> shorter(programs.size());
     auto next = places.begin();
@@ -38,7 +38,8 @@ public:
     Joining(const std::vector<Program>& programs, ProgramClock& clock, std::size_t attempts)
         : programs_(programs), clock_(clock), attempts_(attempts), duration_(duration_of(programs, clock)) {}
 
-    // All of the places, or else what can be of each half of them. They come behind those of earlier calls.
+    // Joins all of the places, or if that is slower, tries each half of the list by itself. The places come
+    // after those of earlier calls.
     void join(const std::vector<ProgramPosition>& places) {
         if (places.empty() || attempts_ == 0) return;
         --attempts_;

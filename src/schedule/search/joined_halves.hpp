@@ -1,4 +1,4 @@
-// Backwards that need not be divided.
+// Joins the halves of backwards that need not be split.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace trireme::schedule {
 
-// Makes whole backwards of halves that follow one another at once, wherever the programs take no longer with
-// them: a whole one keeps less between its halves, but its gradient leaves later. Measures at most `attempts`
-// times.
+// Replaces adjacent halves by a whole backward, wherever the programs take no longer with it. A whole backward
+// keeps less between its halves, but its gradient leaves later. Computes at most `attempts` durations of
+// changed programs.
 std::vector<Program> with_joined_halves(const std::vector<Program>& programs, ProgramClock& clock,
                                         std::size_t attempts);
 

@@ -6,17 +6,17 @@
 namespace trireme::schedule {
 namespace {
 
-// What one team does.
+// The work of one team.
 struct Load {
-    double first_input = std::numeric_limits<double>::infinity();  // when something can come to it
+    double first_input = std::numeric_limits<double>::infinity();  // earliest arrival of an input
     double work = 0;
-    double shortest_sum = std::numeric_limits<double>::infinity();  // of the gradients of one of its stages
+    double shortest_sum = std::numeric_limits<double>::infinity();  // shortest gradient reduction of its stages
     double steps = 0;
 };
 
 void add_work(const PipelineShape& shape, const std::vector<StageCost>& costs, std::vector<Load>& loads) {
     for (int m = 0; m < shape.microbatches; ++m) {
-        double way = 0;  // of the micro-batch to the stage
+        double way = 0;  // time at which the micro-batch can reach the stage
         for (int stage = 0; stage < shape.stages(); ++stage) {
             const StageCost& cost = costs[static_cast<std::size_t>(stage)];
             const int team = shape.executor_of(stage, m);

@@ -1,4 +1,4 @@
-// How long a step takes at least.
+// A lower bound on the duration of a step.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace trireme::schedule {
 
-// Whatever the order of work: every team waits until something can have come to it, and then does all that it
-// has to do; the sums of its gradients and the updates follow.
+// Returns a lower bound for any order of work. Every team waits until its first input can arrive, then does all
+// its work; gradient reductions and updates follow.
 double least_duration(const PipelineShape& shape, const StageHoldings& holdings,
                       const std::vector<StageCost>& costs);
 

@@ -18,7 +18,7 @@ ListScheduler::ListScheduler(const PipelineShape& shape, const StageHoldings& ho
       least_(least_activations(shape)),
       turn_(holdings.cells()),
       clock_(shape, holdings, costs) {
-    std::vector<std::vector<int>> needed(least_.size());  // per team and micro-batch of it
+    std::vector<std::vector<int>> needed(least_.size());  // per team and micro-batch of the team
     std::vector<int> last(least_.size(), no_microbatch);
     for (int m = 0; m < shape.microbatches; ++m) {
         for (int stage = 0; stage < shape.stages(); ++stage) {
@@ -64,7 +64,7 @@ void ListScheduler::begin_again(const ListRule& rule) {
     }
 }
 
-// A team without work is called again when some comes.
+// Chooses the next instruction of a team. A team without work is called again when some arrives.
 void ListScheduler::decide(int team, double now) {
     using enum Work;
     constexpr std::array<std::array<Work, 3>, 3> orders{
@@ -123,8 +123,9 @@ std::optional<Instruction> ListScheduler::next_backward(int team) const {
     return chosen;
 }
 
-// There is one copy of what a stage gives to the next one of the same team: whose weight half comes first.
-// (Weight halves of both do so anyway: those of later stages are done first.)
+// True if the next stage of the same team still reads the output of this one, of which there is one copy. Then
+// a whole backward has to wait for the weight half of the next stage. (Weight halves follow this order anyway:
+// those of later stages are done first.)
 bool ListScheduler::is_read_by_next_stage(int team, const Instruction& backward) const {
     const int next = backward.stage + 1;
     return next < shape_.stages() && shape_.executor_of(next, backward.microbatch) == team &&
@@ -147,7 +148,8 @@ bool ListScheduler::has_room(int team, const Instruction& forward) const {
     return !shape_.is_training || teams_[static_cast<std::size_t>(team)].room.is_safe_for(turn);
 }
 
-// What comes is of no use where there is no room for it.
+// True if a weight half should wait for work that arrives soon. A forward without room is not worth waiting
+// for.
 bool ListScheduler::rather_waits(int team, int stage, double now) const {
     const double patience = rule_->teams[static_cast<std::size_t>(team)].patience;
     const auto& coming = teams_[static_cast<std::size_t>(team)].coming;
@@ -181,7 +183,7 @@ void ListScheduler::take_from_desk(const Instruction& instruction) {
 }
 
 void ListScheduler::keep_or_release(Team& team, const Instruction& instruction) {
-    if (!shape_.is_training) return;  // forwards alone keep nothing
+    if (!shape_.is_training) return;  // without backwards no activation is kept
     const std::size_t cell = holdings_.cell(instruction.stage, instruction.microbatch);
     if (instruction.op == Op::forward) team.room.keep(turn_[cell]);
     if (instruction.op != Op::backward && instruction.op != Op::backward_weight) return;

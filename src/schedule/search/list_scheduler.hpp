@@ -1,5 +1,5 @@
-// Makes programs by a rule: time goes by, and a team that is free takes what its rule puts first among what is
-// possible then (Graham, 1966).
+// List scheduling (Graham, 1966): makes programs by a rule. It simulates time, and a free team executes what
+// its rule prefers among the instructions that are possible then.
 #pragma once
 
 #include <cstddef>
@@ -19,25 +19,25 @@ namespace trireme::schedule {
 
 class ListScheduler {
 public:
-    // All are kept by reference. `may_split`: per stage. The shape's bounds on activations are not below
-    // least_activations().
+    // All arguments are kept by reference. `may_split` has one entry per stage. The shape's bounds on
+    // activations must not be below least_activations().
     ListScheduler(const PipelineShape& shape, const StageHoldings& holdings,
                   const std::vector<StageCost>& costs, const std::vector<bool>& may_split);
 
-    // Of compute instructions, one for each team. None keeps more activations than rule and shape allow, but
-    // for those that one micro-batch needs.
+    // Returns one program of compute instructions per team. No team keeps more activations than rule and shape
+    // allow, unless one micro-batch alone needs more.
     std::vector<Program> programs(const ListRule& rule);
 
-    // Of the last ones: the step, and the most activations that each team keeps, over all teams.
+    // Duration of the step with the last programs, and the sum of the peak activations of all teams.
     double duration() const { return clock_.end(); }
     std::size_t kept() const;
 
 private:
-    using Lowest = std::priority_queue<int, std::vector<int>, std::greater<>>;  // micro-batch
-    struct Desk {  // of a holding: what is possible
+    using Lowest = std::priority_queue<int, std::vector<int>, std::greater<>>;  // micro-batches
+    struct Desk {  // work of a holding that is possible now
         Lowest forwards, backwards;
         std::vector<int> weights;      // micro-batches, in order
-        std::size_t weights_done = 0;  // the first of them
+        std::size_t weights_done = 0;  // the first ones of `weights`
     };
     struct Coming {
         double time = 0;
@@ -50,7 +50,7 @@ private:
         std::priority_queue<Coming, std::vector<Coming>, std::greater<>> coming = {};
         bool is_idle = true;
     };
-    using Call = std::pair<double, int>;  // at a time, to a team
+    using Call = std::pair<double, int>;  // time and team of a decision
     enum class Work { forward, backward, weight };
 
     void begin_again(const ListRule& rule);
@@ -72,14 +72,14 @@ private:
     const StageHoldings& holdings_;
     const std::vector<StageCost>& costs_;
     const std::vector<bool>& may_split_;
-    std::vector<int> least_;          // per team: activations
-    std::vector<Team> untouched_;     // teams before anything is done
-    std::vector<std::size_t> turn_;   // per cell: of its micro-batch among those of the team
-    const ListRule* rule_ = nullptr;  // what follows belongs to it
+    std::vector<int> least_;          // per team: least activations
+    std::vector<Team> untouched_;     // initial states of the teams
+    std::vector<std::size_t> turn_;   // per cell: index of its micro-batch among those of the team
+    const ListRule* rule_ = nullptr;  // the members below belong to this rule
     ProgramClock clock_;
     std::vector<Team> teams_;
     std::vector<Desk> desks_;          // per holding
-    std::vector<bool> is_given_back_;  // per cell: its activations
+    std::vector<bool> is_given_back_;  // per cell: its activations were freed
     std::priority_queue<Call, std::vector<Call>, std::greater<>> calls_;
     std::vector<Program> programs_;
 };

@@ -10,7 +10,7 @@
 namespace trireme::schedule {
 namespace {
 
-constexpr std::size_t farthest = 6;  // places that an instruction moves
+constexpr std::size_t farthest = 6;  // positions that an instruction moves at most
 
 struct Move {
     std::size_t team = 0;
@@ -18,7 +18,7 @@ struct Move {
     std::size_t to = 0;
 };
 
-// Takes the instruction out and puts it in so that it stands at `to`.
+// Moves the instruction at `from` to position `to`.
 void apply_move(Program& program, const Move& move) {
     const auto at = [&](std::size_t place) { return program.begin() + static_cast<std::ptrdiff_t>(place); };
     if (move.from < move.to) std::rotate(at(move.from), at(move.from + 1), at(move.to + 1));
@@ -27,7 +27,7 @@ void apply_move(Program& program, const Move& move) {
 
 Move back(const Move& move) { return {move.team, move.to, move.from}; }
 
-// What a team does with a micro-batch in a stage and in the next keeps its order.
+// True if the move would reorder work on the same micro-batch in the same or a neighbouring stage.
 bool passes_its_like(const Program& program, const Move& move) {
     const Instruction& moved = program[move.from];
     const auto [first, last] = std::minmax(move.from, move.to);
@@ -59,7 +59,7 @@ public:
         if (passes_its_like(program, move)) return;
         apply_move(program, move);
         const double duration = keeps_to_bound(move.team) ? duration_of(programs_, clock_) : never;
-        if (duration <= duration_) {  // one as long may lead on
+        if (duration <= duration_) {  // equally long programs may lead to shorter ones
             duration_ = duration;
         } else {
             apply_move(program, back(move));

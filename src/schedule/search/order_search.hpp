@@ -1,4 +1,4 @@
-// Moves single instructions of programs that nearly are as short as they can be.
+// Local search: moves single instructions of programs that are already close to the shortest.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace trireme::schedule {
 
-// The shortest that is found in `attempts` moves of a few places within a team, each of which is taken back
-// where it makes the programs longer; `programs` themselves where nothing shorter is found. The shape's bounds
-// on activations are kept. The same moves are drawn every time.
+// Returns the shortest programs found in `attempts` random moves, or `programs` if none are shorter. A move
+// shifts an instruction by a few positions within its team, and is undone if it makes the programs longer. The
+// shape's bounds on activations are kept. The same moves are drawn every time.
 std::vector<Program> with_moved_work(const std::vector<Program>& programs, const PipelineShape& shape,
                                      ProgramClock& clock, std::size_t attempts);
 

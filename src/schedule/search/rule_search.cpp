@@ -48,7 +48,7 @@ void RuleSearch::look(std::size_t attempts, double least) {
         const Teams& alike = alike_[drawn[0] % alike_.size()];
         const TeamRule& old = current.teams[static_cast<std::size_t>(alike.front())];
         Made made = made_by(with(current, alike, changed(old, alike, position)));
-        if (made.duration > duration) continue;  // one as long may lead on
+        if (made.duration > duration) continue;  // equally long programs may lead to shorter ones
         duration = made.duration;
         current = made.rule;
         take_if_better(std::move(made));
@@ -69,7 +69,7 @@ void RuleSearch::make_lean() {
     }
 }
 
-// One bound for all teams that keep more.
+// Searches for the smallest common bound of all teams that keep more.
 void RuleSearch::lower_together() {
     const std::vector<TeamRule> before = best_.rule.teams;
     int enough = 1;
@@ -124,7 +124,7 @@ const TeamRule& RuleSearch::rule_of(const Teams& alike) const {
     return best_.rule.teams[static_cast<std::size_t>(alike.front())];
 }
 
-// A little in how much is kept, more often than anything else.
+// Draws a change of the rule: half of the time a small change of the activations kept.
 TeamRule RuleSearch::changed(TeamRule rule, const Teams& alike, std::uint64_t position) const {
     const RandomBlock drawn = random_block(RandomKey{}.then("change"), position);
     const int most = most_of(alike);
@@ -151,7 +151,7 @@ TeamRule RuleSearch::changed(TeamRule rule, const Teams& alike, std::uint64_t po
     return rule;
 }
 
-// Activations that there are for one of them.
+// Returns the number of activations that one of these teams could keep at most.
 int RuleSearch::most_of(const Teams& alike) const {
     return shape_.microbatches * static_cast<int>(holdings_.of(alike.front()).size());
 }

@@ -1,4 +1,4 @@
-// Looks for the rule that makes the shortest programs.
+// Searches for the rule that makes the shortest programs.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,16 @@ namespace trireme::schedule {
 
 class RuleSearch {
 public:
-    // All are kept by reference: see ListScheduler.
+    // All arguments are kept by reference: see ListScheduler.
     RuleSearch(const PipelineShape& shape, const StageHoldings& holdings, const std::vector<StageCost>& costs,
                const std::vector<bool>& may_split);
 
-    // The rules to begin with, then changes of the best of them, as long as there are `attempts` and programs
-    // take more than `least`. The same numbers are drawn every time.
+    // Tries the initial rules, then at most `attempts` random changes of the best one, until programs take no
+    // more than `least`. The same numbers are drawn every time.
     void look(std::size_t attempts, double least);
 
-    // Lowers what teams keep, and leaves backwards whole, as far as programs do not grow longer by that.
+    // Lowers the activations that teams keep, and makes backwards whole, as far as programs do not become
+    // longer.
     void make_lean();
 
     const std::vector<Program>& programs() const { return best_.programs; }
@@ -40,7 +41,7 @@ private:
     void lower_together();
     void lower(const Teams& alike);
     void take_if_better(Made made);
-    bool is_as_good(ListRule rule);  // and then takes it
+    bool is_as_good(ListRule rule);  // if so, makes it the best
     const TeamRule& rule_of(const Teams& alike) const;
     TeamRule changed(TeamRule rule, const Teams& alike, std::uint64_t position) const;
     int most_of(const Teams& alike) const;
@@ -50,7 +51,7 @@ private:
     const std::vector<StageCost>& costs_;
     ListScheduler scheduler_;
     std::vector<Teams> alike_;  // teams that hold the same stages have one rule
-    Made best_;                 // the shortest, and of these one that keeps least
+    Made best_;                 // the shortest so far; among equally short ones the one that keeps least
 };
 
 }  // namespace trireme::schedule

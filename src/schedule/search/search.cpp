@@ -19,8 +19,8 @@
 namespace trireme::schedule {
 namespace {
 
-// How often something is tried: until so many instructions have been gone through, less than a second's work
-// for both, but not without end where programs are short.
+// A limit on attempts: the instructions that they process in total (a fraction of a second), and their number,
+// which matters if programs are short.
 struct Effort {
     std::size_t instructions = 0;
     std::size_t most = 0;
@@ -35,12 +35,12 @@ std::size_t attempts(const Effort& effort, const PipelineShape& shape) {
     return std::min(effort.instructions / length, effort.most);
 }
 
-// Programs among which one is to be chosen. Of those that take equally long the ones that keep less are better,
-// then those that divide fewer backwards.
+// A candidate of the search. Of equally short ones those that keep less are better, then those that split fewer
+// backwards.
 struct Contender {
     std::vector<Program> programs;
     double duration = never;
-    std::vector<int> kept = {};  // per team: activations at most
+    std::vector<int> kept = {};  // per team: most activations
     std::size_t halves = 0;
 
     auto merit() const { return std::tuple(duration, std::accumulate(kept.begin(), kept.end(), 0L), halves); }
@@ -75,7 +75,7 @@ bool splits_only_where_allowed(const std::vector<Program>& programs, const std::
     });
 }
 
-// None where the schedule is not made for the shape, or leaves work for the next step.
+// Returns nothing if the schedule does not take the shape, or leaves work for the next step.
 std::optional<std::vector<Program>> generated(const Schedule& schedule, const PipelineShape& shape) {
     if (schedule.keeps_old_weights || !obstacle_to(schedule, shape).empty()) return std::nullopt;
     return generate(schedule, shape);
@@ -91,7 +91,8 @@ void require_enough_memory(const PipelineShape& shape) {
     }
 }
 
-// As one of our schedules has them, where one is made for the shape: those need few slots.
+// Returns the forwards of the first schedule that takes the shape, because these need few slots. If there is
+// none, they are made by a rule.
 std::vector<Program> forwards(const PipelineShape& shape, const std::vector<StageCost>& costs) {
     for (const Schedule& schedule : schedules()) {
         if (auto programs = generated(schedule, shape)) return *std::move(programs);

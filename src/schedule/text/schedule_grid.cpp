@@ -29,7 +29,7 @@ void for_each_length(const Prediction& prediction, Use&& use) {
     }
 }
 
-// Of the shortest compute instruction that can be told from nothing beside the longest.
+// Returns the duration of the shortest compute instruction that takes at least 1 / 16 of the longest one.
 double unit_of(const Prediction& prediction) {
     constexpr double shortest_part = 1.0 / 16;
     double longest = 0;
@@ -49,7 +49,7 @@ bool is_one_stage_each(const Prediction& prediction) {
     });
 }
 
-// No two cells overlap, and each is at least one unit wide, also what takes no time.
+// Makes cells that do not overlap and are at least one unit wide, even for instructions that take no time.
 Row row_of(const std::vector<Span>& spans, double unit, bool names_stage) {
     Row row;
     double free_from = 0;

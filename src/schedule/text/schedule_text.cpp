@@ -16,7 +16,7 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
-// Takes from `text` what stands before the next `mark`, and the mark.
+// Removes the text before the next `mark` and the mark from `text`, and returns the former.
 std::string_view cut(std::string_view& text, char mark) {
     const std::size_t end = std::min(text.find(mark), text.size());
     const std::string_view before = text.substr(0, end);
@@ -26,17 +26,18 @@ std::string_view cut(std::string_view& text, char mark) {
 
 constexpr std::string_view body_mark = "BODY";
 
-// The cells of one line: before the mark, and behind it or all where there is none.
+// The cells of one line, before and after the mark. Without a mark all belong to the body.
 struct Line {
     Program prologue;
     Program body;
 };
 
-// The numbered work of a step or of what comes before it, and the cell that each was found in.
+// The compute instructions and messages of a body or a prologue, with the numbers of their cells.
 using CellNumbers = std::unordered_map<std::string, int>;
 
-// A check of the whole programs finds repeated work, too, but lowers them first: a file of many equal cells
-// would take minutes. REDUCE, STEP and VALIDATE may stand several times before the first step.
+// Rejects repeated work. The check of whole programs would find it, too, but lowers them first, which takes
+// minutes for a file of many equal cells. REDUCE, STEP and VALIDATE may occur several times before the first
+// step.
 void require_new(Instruction work, int number, CellNumbers& known, const std::string& place) {
     if (!has_microbatch(work.op)) return;
     work.age = 0;
@@ -96,7 +97,8 @@ std::string csv_of(const Phases& phases) {
     for (std::size_t team = 0; team < phases.body.size(); ++team) {
         const Program& prologue = phases.prologue[team];
         if (!prologue.empty()) text += cat(cells_of(prologue), ",", body_mark, ",");
-        // Two empty cells: a blank line would be skipped, and the teams behind it would move up.
+        // An empty program becomes two empty cells: a blank line would be skipped, and later teams would move
+        // up.
         text += cells_of(phases.body[team]) + (phases.body[team].empty() ? ",\n" : "\n");
     }
     return text;

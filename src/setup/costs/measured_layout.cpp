@@ -18,7 +18,7 @@
 namespace trireme::setup {
 namespace {
 
-constexpr std::size_t most_microbatches = std::size_t{1} << 24;  // more are refused: see make_plan()
+constexpr std::size_t most_microbatches = std::size_t{1} << 24;  // make_plan() rejects more
 
 constexpr const char* measure_again =
     "; measure this one with `trireme profile` and the same options of the model";
@@ -49,7 +49,7 @@ void check_layers(const plan::Profile& profile, const std::string& path, const c
     }
 }
 
-// Of those between the replicas of two stages, the slowest for rows of that many bytes.
+// Returns the slowest link between the replicas of two stages for messages of the size of a micro-batch's rows.
 layout::Link slowest_link(const plan::RankProfiles& profiles, const layout::StageLayout& from,
                           const layout::StageLayout& to) {
     const auto bytes = static_cast<double>(profiles.kinds.front().layers.front().rows);
@@ -62,7 +62,7 @@ layout::Link slowest_link(const plan::RankProfiles& profiles, const layout::Stag
     return slowest;
 }
 
-// Of the devices of a stage's ranks.
+// Returns the kinds of devices of a stage's ranks.
 std::vector<std::size_t> kinds_of(const plan::RankProfiles& profiles, const layout::StageLayout& stage) {
     std::set<std::size_t> kinds;
     for (const layout::ReplicaLayout& replica : stage.replicas) {
@@ -71,7 +71,7 @@ std::vector<std::size_t> kinds_of(const plan::RankProfiles& profiles, const layo
     return {kinds.begin(), kinds.end()};
 }
 
-// What programs say of a stage, over all teams that hold it.
+// Raises the needs of a stage to those of the programs of all teams that hold it.
 void take_most(const plan::ProvedPrograms& proved, std::size_t stage, std::size_t chunks,
                layout::StagePlace& place) {
     for (const int team : proved.shape.holders[stage]) {
@@ -83,7 +83,7 @@ void take_most(const plan::ProvedPrograms& proved, std::size_t stage, std::size_
     }
 }
 
-// An evaluation keeps what is being sent beside what it computes.
+// In an evaluation outputs that are being sent are kept besides those that are computed.
 layout::StagePlace stage_place(const plan::RankProfiles& profiles, const plan::Plan& trial, std::size_t stage,
                                std::size_t chunks) {
     const std::vector<layout::StageLayout>& stages = trial.layout.stages;
@@ -98,7 +98,7 @@ layout::StagePlace stage_place(const plan::RankProfiles& profiles, const plan::P
     return place;
 }
 
-// It gives layers to numbers of ranks, whoever these are.
+// PipeDream's planner only chooses how many ranks hold a stage, so all ranks must have equal devices.
 void check_ranks_are_alike(const plan::RankProfiles& profiles, const config::RunConfig& config, int ranks) {
     const std::vector<std::string> paths = profile_paths(config.costs.profiles);
     for (int rank = 1; rank < ranks; ++rank) {
@@ -110,7 +110,7 @@ void check_ranks_are_alike(const plan::RankProfiles& profiles, const config::Run
     }
 }
 
-// A file of programs is not read before there is a layout for it.
+// False for files of programs, which are read only after the layout is known.
 bool keeps_weight_versions(const std::string& schedule) {
     const schedule::Schedule* const known = schedule::find_schedule(schedule);
     return known != nullptr && known->keeps_old_weights;

@@ -19,7 +19,7 @@ namespace {
 
 bool is_for_others(const config::ProfileFile& file) { return !file.ranks; }
 
-// Only the names of devices tell which of several files a rank takes.
+// True if device names are needed to choose a rank's file from several.
 bool asks_for_devices(const std::vector<config::ProfileFile>& files) {
     return std::ranges::count_if(files, is_for_others) > 1;
 }
@@ -30,7 +30,7 @@ void check_is_in_job(const config::ProfileFile& file, std::size_t ranks) {
                           ranks, ranks == 1 ? " rank" : " ranks", "; name ranks from 0 to ", ranks - 1));
 }
 
-// Of each rank, the file that names it; null: none does.
+// Returns per rank the file that names it, or null.
 std::vector<const config::ProfileFile*> named_files(const std::vector<config::ProfileFile>& files,
                                                     std::size_t ranks) {
     std::vector<const config::ProfileFile*> of_ranks(ranks, nullptr);
@@ -57,14 +57,14 @@ std::vector<int> ranks_without(const std::vector<const config::ProfileFile*>& of
     return ranks;
 }
 
-// The first of them that follow each other.
+// Returns the first interval of consecutive ranks.
 config::RankSpan first_span(const std::vector<int>& ranks) {
     std::size_t count = 1;
     while (count < ranks.size() && ranks[count] == ranks.front() + static_cast<int>(count)) ++count;
     return {ranks.front(), ranks[count - 1]};
 }
 
-// The files that are for other ranks than those named, by the device that each was measured on.
+// Returns the indices of the files without ranks, by the device that each was measured on.
 std::map<std::string, std::size_t> files_by_device(const std::vector<config::ProfileFile>& files) {
     std::map<std::string, std::size_t> by_device;
     for (std::size_t f = 0; f < files.size(); ++f) {
@@ -80,7 +80,7 @@ std::map<std::string, std::size_t> files_by_device(const std::vector<config::Pro
     return by_device;
 }
 
-// `left` are those that no file names.
+// Throws ConfigError for a device without a file. `left` are the ranks that no file names.
 [[noreturn]] void refuse_device(const std::string& device, const std::vector<std::string>& devices,
                                 const std::vector<int>& left, const std::map<std::string, std::size_t>& known) {
     std::vector<int> ranks;
@@ -94,7 +94,7 @@ std::map<std::string, std::size_t> files_by_device(const std::vector<config::Pro
                           to_string(first_span(ranks)), "=FILE"));
 }
 
-// One for each run of ranks that have the same.
+// Returns one file entry per interval of ranks with the same file.
 std::vector<config::ProfileFile> with_ranks(const std::vector<config::ProfileFile>& files,
                                             const std::vector<std::size_t>& of_ranks) {
     std::vector<config::ProfileFile> by_ranks;

@@ -21,7 +21,7 @@ std::string rows_text(const plan::Profile& profile) {
     return cat(profile.tokens, " rows in a micro-batch of ", profile.samples);
 }
 
-// What layers are and hand on, whatever they cost.
+// True if layers and their message sizes agree, whatever they cost.
 bool are_of_one_model(const plan::Profile& a, const plan::Profile& b) {
     return std::ranges::equal(
         a.layers, b.layers, [](const plan::LayerProfile& one, const plan::LayerProfile& other) {
@@ -41,7 +41,7 @@ void check_alike(const plan::Profile& first, const plan::Profile& other,
                           ", which is of ", first.model, "; measure both with the same options of the model"));
 }
 
-// As far as ranks are named; those between of whom nothing is said have the first.
+// Returns the kind per rank up to the last rank named by a file. Ranks that no file names have kind 0.
 std::vector<std::size_t> kinds_of_ranks(const std::vector<config::ProfileFile>& files,
                                         const std::vector<std::string>& paths) {
     std::vector<std::size_t> kinds;

@@ -1,4 +1,4 @@
-// What --profile names, read.
+// Reads the files of --profile.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace trireme::setup {
 
-// Each file once; first the one that is for all ranks that no other names.
+// Returns each path once. The file for all ranks that no other file names comes first.
 std::vector<std::string> profile_paths(const std::vector<config::ProfileFile>& files);
 
-// A kind for each of these paths. check_profile_ranks() has seen whose the files are, and there is one at
-// least. Throws ConfigError for one that cannot be read or is no profile, that was measured with other numbers
-// than the run computes with, or with another model or micro-batch than the first.
+// Returns one kind per path; there must be at least one. check_profile_ranks() must have accepted the files.
+// Throws ConfigError if a file cannot be read, is no profile, or was measured with another dtype than that of
+// the run. All files must have the model and micro-batch of the first one.
 plan::RankProfiles read_profiles(const config::RunConfig& config);
 
 }  // namespace trireme::setup

@@ -9,7 +9,7 @@
 namespace trireme::setup {
 namespace {
 
-// By the profiles, as if backwards were in halves wherever they may be.
+// Makes a plan with the costs of the profiles, with split backward passes wherever they are allowed.
 plan::Plan made_for(const plan::RankProfiles& profiles, plan::PlanWish wish, std::vector<bool> may_split) {
     const plan::Plan outline = plan_without_programs(wish);
     std::vector<bool> in_halves = may_split;

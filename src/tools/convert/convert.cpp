@@ -15,9 +15,9 @@ namespace trireme::tools {
 namespace fs = std::filesystem;
 namespace {
 
-// The parameters of a model, and which of them are stored.
+// Parameters of a model that a file stores, and a report on the others.
 struct Contents {
-    std::vector<model::ParameterSpec> specs;  // those that are there
+    std::vector<model::ParameterSpec> specs;  // the stored ones
     checkpoint::LoadReport report;
 };
 
@@ -38,7 +38,7 @@ std::uint64_t count_values(const std::vector<model::ParameterSpec>& specs) {
     return values;
 }
 
-// Some rows of a parameter as a parameter of its own.
+// Returns a range of rows of a parameter as a parameter of its own.
 model::ParameterSpec rows_of(const model::ParameterSpec& spec, layout::Range rows) {
     model::ParameterSpec part = spec;
     part.rows = rows.count;

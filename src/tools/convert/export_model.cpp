@@ -18,13 +18,14 @@ struct ShardFile {
     std::uint64_t bytes = 0;
 };
 
-using Types = std::map<std::string, archive::StoredType>;  // by the tensor's name
+using Types = std::map<std::string, archive::StoredType>;  // by tensor name
 
 std::uint64_t bytes_of(const model::ParameterSpec& spec, const Types& types) {
     return spec.size() * bytes_of(types.at(spec.name));
 }
 
-// As Hugging Face cuts: in the order of the model; a tensor above the limit is alone and cuts nothing.
+// Cuts shards as Hugging Face does, in the order of the model. A tensor above the limit gets a shard of its own
+// and does not end the current one.
 std::vector<ShardFile> cut(const std::vector<model::ParameterSpec>& specs, const Types& types,
                            std::uint64_t limit) {
     std::vector<ShardFile> shards;
@@ -88,7 +89,7 @@ std::string index_text(const std::vector<ShardFile>& shards, std::uint64_t bytes
     return index.dump(2) + "\n";
 }
 
-// The type of most parameters: a config.json names one.
+// Returns the type of most parameters, because config.json names only one.
 archive::StoredType main_type(const std::vector<model::ParameterSpec>& specs, const Types& types) {
     std::map<archive::StoredType, std::uint64_t> parameters;
     for (const model::ParameterSpec& spec : specs) parameters[types.at(spec.name)] += spec.size();

@@ -1,3 +1,4 @@
+// The report of `trireme doctor` as JSON, and the facts of a rank to and from JSON.
 #include <nlohmann/json.hpp>
 
 #include "tools/doctor/findings.hpp"
@@ -33,7 +34,7 @@ Json value_of(const Gpu& gpu) {
     return value;
 }
 
-// What a state is made of, and what it is called.
+// Calls `take` with the JSON name and the value of each figure of a GPU's state.
 template <class State, class Take>
 void for_each_figure(State& state, const Take& take) {
     take("watts", state.reading.watts);
@@ -119,7 +120,7 @@ Json ranks_value(const Facts& facts) {
     return all;
 }
 
-// Host names may be anything.
+// A host name may be invalid UTF-8, so such bytes are replaced.
 std::string dump_json(const Json& value, int indent) {
     return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }

@@ -1,3 +1,4 @@
+// The report of `trireme doctor` as text.
 #include <fmt/format.h>
 
 #include <algorithm>

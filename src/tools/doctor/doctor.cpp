@@ -16,9 +16,10 @@ namespace {
 
 using namespace doctor;
 
-constexpr double ten_minutes = 600;  // for a disk that is slow, where others wait
+constexpr double ten_minutes = 600;  // patience of ranks that wait while others test a slow disk
 
-// Those of all ranks, on every rank. They compute at once, as they will run.
+// Collective over `all`. Returns the facts of all ranks on every rank. They compute at the
+// same time, as in a run.
 std::vector<RankFacts> facts_of_ranks(const DoctorConfig& config, const DoctorPlace& place,
                                       comm::Communicator& all) {
     RankFacts own = own_facts(place);
@@ -31,7 +32,8 @@ std::vector<RankFacts> facts_of_ranks(const DoctorConfig& config, const DoctorPl
     return ranks;
 }
 
-// Known to rank 0, which is of every pair. It alone gives up on a message: the others wait for their turns.
+// Collective over all ranks. Rank 0 is in every pair and gets all results. It alone gives up early on a
+// message; the other ranks wait longer, for their turn.
 std::vector<PairFacts> measure_pairs(const comm::Session& session) {
     const auto group = session.all_ranks("doctor's messages", {});
     if (session.rank() != 0) group->give_up_after(ten_minutes);
@@ -62,8 +64,8 @@ Facts facts_about(const DoctorConfig& config, const DoctorPlace& place, std::vec
     return facts;
 }
 
-// Of ranks that do not find each other, each believes that it is the only one: the first speaks. The others
-// end well, as a launcher stops all when one does not.
+// Without a connection between processes, each believes that it is the only rank, and only the first one
+// reports. The others return success, because a launcher stops all processes if one fails.
 bool is_silent(const DoctorPlace& place) { return place.session.size() == 1 && place.start.process > 0; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What facts mean for whoever wants to train here, and the account of it for people and for programs.
+// Findings: what the facts mean for training on this machine, and their report for people and for programs.
 #pragma once
 
 #include <cstdint>
@@ -10,49 +10,52 @@
 
 namespace trireme::tools::doctor {
 
-// Something is missing where a run does without it; it fails where no run will do.
-// A warning works, and gives advice.
+// `missing` is something that a run can do without; `fails` prevents any run; a
+// `warning` works, but has advice.
 enum class Status : std::uint8_t { ok, warning, missing, fails };
 
 struct Finding {
     std::string name;  // "scratch"
     Status status = Status::ok;
     std::string text = {};    // with figures
-    std::string advice = {};  // what to do; empty: nothing
+    std::string advice = {};  // what to do; empty if nothing
 };
 
 const char* name_of(Status status);      // "ok"
 const char* name_of(Launcher launcher);  // "srun"; "none"
 
-// In the order in which they are told.
+// Returns all findings in the order in which they are reported.
 std::vector<Finding> findings_of(const Facts& facts);
 
-// The parts of findings_of().
+// Groups of findings that findings_of() joins.
 std::vector<Finding> start_findings(const Facts& facts);    // program, MPI, ranks, the job
 std::vector<Finding> machine_findings(const Facts& facts);  // cores, memory, arithmetic, GPUs
 std::vector<Finding> speed_findings(const Facts& facts);    // HDF5, scratch, links
 
+// Returns true if no finding fails.
 bool do_all_work(const std::vector<Finding>& findings);
 
-// Whether every rank has a GPU, and how those are.
+// Judges whether every rank has a GPU of its own that CUDA can use.
 Finding gpu_finding(const Facts& facts);
 
-// How the GPUs are that ranks would take: what the driver tells of them, and what of that slows a run down.
+// Reports the state of the GPUs that ranks would use, as the driver reads it, and
+// anything that slows them down.
 std::vector<Finding> gpu_state_findings(const Facts& facts);
 
-// For each rank the device that it would take, by its place among the ranks of its node.
+// Returns the GPU that each rank would use, by its position among the ranks of its node.
 std::vector<std::optional<Gpu>> gpus_taken(const std::vector<RankFacts>& ranks);
 
-// By node, that is, by the first of its ranks.
+// Returns the ranks per node; the key is the lowest rank of the node.
 std::map<int, std::vector<int>> ranks_of_nodes(const std::vector<RankFacts>& ranks);
 
-// A line for each finding and one for its advice, and a last one that says whether all is well.
+// Formats one line per finding and one per advice. The last line says whether everything works.
 std::string to_string(const std::vector<Finding>& findings);
 
-// One object: findings, and the facts behind them. Bytes, seconds, and operations a second.
+// Returns one object with findings and facts, in bytes, seconds, and operations per second.
 std::string json_of(const Facts& facts, const std::vector<Finding>& findings);
 
-// What a rank tells rank 0: an entry of "ranks" in the object above. What another build has not said is empty.
+// Convert the facts of a rank to and from an entry of "ranks" in the object above. Every rank sends it to rank
+// 0. Keys that another build did not write leave their fields empty.
 std::string json_of(const RankFacts& rank);
 RankFacts rank_of_json(const std::string& text);
 

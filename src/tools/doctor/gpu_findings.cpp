@@ -9,14 +9,14 @@
 namespace trireme::tools::doctor {
 namespace {
 
-// The first rank without one beside ranks that have some; empty: all have one.
+// Describes the first rank without a GPU if others have one. Empty if all ranks have one.
 std::string rank_without(const std::vector<RankFacts>& ranks) {
     const auto found = std::ranges::find_if(ranks, [](const RankFacts& rank) { return rank.gpus.empty(); });
     if (found == ranks.end()) return {};
     return fmt::format("rank {} finds none on {}, and others have some", found - ranks.begin(), found->host);
 }
 
-// The first two that have the same one; empty: each has one of its own.
+// Describes the first two ranks that share a GPU. Empty if each rank has its own.
 std::string sharers(const std::vector<RankFacts>& ranks) {
     const auto taken = gpus_taken(ranks);
     for (const auto& [node, own] : ranks_of_nodes(ranks)) {
@@ -34,7 +34,7 @@ std::string sharers(const std::vector<RankFacts>& ranks) {
     return {};
 }
 
-// "8 x NVIDIA H100 80GB HBM3"; of those that ranks would take.
+// Returns "8 x NVIDIA H100 80GB HBM3" for the GPUs that ranks would use.
 std::string models(const std::vector<RankFacts>& ranks) {
     std::map<std::string, int> counts;
     for (const std::optional<Gpu>& gpu : gpus_taken(ranks))
@@ -45,7 +45,7 @@ std::string models(const std::vector<RankFacts>& ranks) {
     return text;
 }
 
-// Where a rank may use none: whether its machine has some.
+// Says, if no rank may use a GPU, whether a machine has one.
 std::string without_any(const std::vector<RankFacts>& ranks) {
     const RankFacts& most = *std::ranges::max_element(ranks, {}, &RankFacts::node_gpus);
     if (most.node_gpus == 0) return "no NVIDIA device is here";
@@ -53,7 +53,7 @@ std::string without_any(const std::vector<RankFacts>& ranks) {
                        counted(static_cast<std::size_t>(most.node_gpus), "NVIDIA device"));
 }
 
-// What the machine shows, whether or not this program can use it.
+// Judges the GPUs of the machine, whether or not this program was built for them.
 Finding found(const std::vector<RankFacts>& ranks) {
     const bool is_any = std::ranges::any_of(ranks, [](const RankFacts& rank) { return !rank.gpus.empty(); });
     if (!is_any) {
@@ -93,7 +93,7 @@ std::vector<std::optional<Gpu>> gpus_taken(const std::vector<RankFacts>& ranks) 
     return taken;
 }
 
-// A program without CUDA trains all the same.
+// A program without CUDA can still train, so that is no failure.
 Finding gpu_finding(const Facts& facts) {
     Finding finding = found(facts.ranks);
     if (facts.has_cuda) return finding;

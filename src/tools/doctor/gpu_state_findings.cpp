@@ -11,7 +11,7 @@ namespace {
 
 constexpr double gigabyte = 1e9;
 
-// What ranks would compute on, each once.
+// A GPU that ranks would use, listed once.
 struct TakenGpu {
     std::string place;  // "GPU-5d1c... of node7"
     GpuState state;
@@ -32,7 +32,7 @@ std::vector<TakenGpu> taken_states(const std::vector<RankFacts>& ranks) {
     return states;
 }
 
-// "41" or "38 to 45"; empty: none tells.
+// Returns "41" or "38 to 45"; empty if no GPU reports the value.
 template <class Field>
 std::string least_to_most(const std::vector<TakenGpu>& gpus, const Field& field, double unit = 1,
                           int digits = 0) {
@@ -49,7 +49,7 @@ std::string least_to_most(const std::vector<TakenGpu>& gpus, const Field& field,
     return first == last ? first : first + " to " + last;
 }
 
-// "115 W of 700": what is, and what there is at most where that is told.
+// Returns "115 W of 700": the present value, and the maximum if it is known.
 std::string part(const std::string& now, const char* unit, const std::string& most) {
     if (now.empty()) return "";
     return fmt::format("{} {}{}", now, unit, most.empty() ? "" : " of " + most);
@@ -89,7 +89,7 @@ Finding driver_finding(const std::vector<TakenGpu>& gpus) {
             .text = fmt::format("NVIDIA's, {}", fmt::join(drivers, " and "))};
 }
 
-// The first of those that `is_so` is true of, and how many more there are.
+// Adds the first finding that `test` returns, with the number of further GPUs that have one.
 template <class Test>
 void add_first(std::vector<Finding>& all, const std::vector<TakenGpu>& gpus, const Test& test) {
     std::optional<Finding> first;
@@ -104,7 +104,7 @@ void add_first(std::vector<Finding>& all, const std::vector<TakenGpu>& gpus, con
     all.push_back(std::move(*first));
 }
 
-// What the driver keeps for itself is below 1 GB on all GPUs so far.
+// The driver itself uses less than 1 GB on all GPUs seen so far.
 std::optional<Finding> memory_of_others(const TakenGpu& gpu) {
     constexpr double of_driver = 1.5 * gigabyte;
     const device::GpuReading& now = gpu.state.reading;
@@ -116,8 +116,8 @@ std::optional<Finding> memory_of_others(const TakenGpu& gpu) {
 }
 
 std::optional<Finding> clock_of_heat(const TakenGpu& gpu) {
-    constexpr double hot = 80;          // from about there on GPUs slow themselves down
-    constexpr double slow_share = 0.7;  // of the highest clock
+    constexpr double hot = 80;          // GPUs throttle from about this temperature
+    constexpr double slow_share = 0.7;  // fraction of the highest clock
     const device::GpuReading& now = gpu.state.reading;
     const std::optional<double> highest = gpu.state.limits.highest_clock_mhz;
     if (!now.celsius || !now.clock_mhz || !highest) return std::nullopt;

@@ -22,7 +22,7 @@ std::optional<int> number_in(std::string_view text) {
     return number;
 }
 
-// "Model: \t\t NVIDIA H100 80GB HBM3"
+// Reads lines such as "Model: \t\t NVIDIA H100 80GB HBM3".
 std::map<std::string, std::string> fields_of(const fs::path& path) {
     constexpr const char* blanks = " \t";
     std::ifstream file(path);
@@ -36,10 +36,10 @@ std::map<std::string, std::string> fields_of(const fs::path& path) {
     return fields;
 }
 
-// By number of the device.
+// Returns the GPUs that the driver lists in /proc, by device number.
 std::map<int, Gpu> told_by_driver(const fs::path& root) {
     std::map<int, Gpu> gpus;
-    std::error_code none;  // no such folder
+    std::error_code none;  // set if there is no such folder
     for (const fs::directory_entry& entry : fs::directory_iterator(root / "proc/driver/nvidia/gpus", none)) {
         auto fields = fields_of(entry.path() / "information");
         const std::optional<int> number = number_in(fields["Device Minor"]);
@@ -50,14 +50,14 @@ std::map<int, Gpu> told_by_driver(const fs::path& root) {
     return gpus;
 }
 
-// Slurm keeps a job from others' devices by forbidding to open them.
+// Slurm hides the devices of other jobs by forbidding this process to open them.
 bool may_open(const fs::path& device) {
     const int descriptor = ::open(device.c_str(), O_RDWR | O_CLOEXEC);
     if (descriptor >= 0) ::close(descriptor);
     return descriptor >= 0;
 }
 
-// "/dev/nvidia3" is 3; "/dev/nvidiactl" is no device.
+// "/dev/nvidia3" has the number 3; "/dev/nvidiactl" is no device.
 std::optional<int> device_number(const fs::path& path) {
     constexpr std::string_view start = "nvidia";
     const std::string name = path.filename().string();
@@ -65,7 +65,7 @@ std::optional<int> device_number(const fs::path& path) {
     return number_in(std::string_view(name).substr(start.size()));
 }
 
-// By number.
+// Returns the device files by device number.
 std::map<int, fs::path> device_files(const fs::path& root) {
     std::map<int, fs::path> files;
     std::error_code none;
@@ -82,7 +82,7 @@ const Gpu* named(const std::vector<Gpu>& all, const std::string& word) {
     }
     const auto gpu = std::ranges::find_if(all, [&](const Gpu& each) {
         return !word.empty() && each.id.starts_with(word);
-    });  // a beginning will do
+    });  // a prefix of the id is enough
     return gpu == all.end() ? nullptr : &*gpu;
 }
 

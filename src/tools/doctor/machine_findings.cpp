@@ -12,14 +12,14 @@ namespace {
 
 const RankFacts& rank_of(const Facts& facts, int rank) { return facts.ranks[static_cast<std::size_t>(rank)]; }
 
-// "2" or "1 to 4".
+// Returns "2" or "1 to 4".
 template <class Number>
 std::string least_to_most(const std::vector<Number>& numbers) {
     const auto [least, most] = std::ranges::minmax_element(numbers);
     return *least == *most ? fmt::format("{}", *least) : fmt::format("{} to {}", *least, *most);
 }
 
-// Where ranks of a node are more than the cores that they may run on; empty where none are.
+// Describes the first node with more ranks than cores that they may use. Empty if there is none.
 std::string crowded(const Facts& facts) {
     for (const auto& [node, ranks] : ranks_of_nodes(facts.ranks)) {
         std::set<int> cores;
@@ -88,7 +88,7 @@ Finding memory_finding(const Facts& facts) {
 
 Finding arithmetic_finding(const Facts& facts) {
     constexpr double giga = 1e9;
-    constexpr double slow_share = 0.7;  // of the median: below it a whole job waits
+    constexpr double slow_share = 0.7;  // fraction of the median, below which a rank slows the whole job down
     std::vector<double> rates;
     for (const RankFacts& rank : facts.ranks) rates.push_back(rank.flops);
     const auto slowest = std::ranges::min_element(rates);

@@ -12,7 +12,7 @@ bool has_command(const std::string& search_path, const std::string& name) {
     return command_path(search_path, name).has_value();
 }
 
-// Debian's names, which say whose a command is where several libraries are installed.
+// Looks for commands by Debian's names, which tell the libraries apart if several are installed.
 OptionalPart second_library(const std::string& search_path, const std::string& mpi) {
     const bool is_open_mpi = mpi.starts_with("Open MPI");
     return {.name = is_open_mpi ? "MPICH" : "Open MPI",

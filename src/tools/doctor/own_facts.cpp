@@ -14,7 +14,7 @@ double memory_of_node() {
     return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
-// The node or control group that has the least left.
+// Records the memory of the node or control group that has the least left.
 void add_memory(RankFacts& facts) {
     const std::vector<device::UsableMemory> rooms = device::usable_memory();
     const auto least = std::ranges::min_element(rooms, {}, &device::UsableMemory::left);
@@ -25,7 +25,7 @@ void add_memory(RankFacts& facts) {
     facts.group_bytes = static_cast<double>(least->bytes);
 }
 
-// Where the system hides what is behind a device's number, as containers do, CUDA tells.
+// Containers hide the model and bus id of a device. CUDA reports them even there.
 void look_with_cuda(RankFacts& facts) {
     if (facts.gpus.empty() || !build_facts().has_cuda) return;
     const device::GpuSearch search = device::find_gpus();

@@ -11,7 +11,8 @@ namespace {
 constexpr std::size_t small_bytes = 8;
 constexpr std::size_t large_bytes = std::size_t{4} << 20;
 
-// Of one message: so many go to and fro in each round, the first of which warms up.
+// Returns the median time of one message. A round passes `turns` messages in each direction;
+// the first is a warm-up.
 double median_seconds(comm::Communicator& group, const std::pair<int, int>& pair, device::Tensor message,
                       int turns) {
     constexpr int rounds = 9;

@@ -1,4 +1,4 @@
-// How the facts are found: a rank's machine, optional parts, a scratch folder, pairs of ranks.
+// Probes that gather the facts: a rank's machine, optional software, a scratch folder, pairs of ranks.
 #pragma once
 
 #include <filesystem>
@@ -12,26 +12,27 @@
 
 namespace trireme::tools::doctor {
 
-// All but what has to be measured.
+// Returns the facts that need no measurement.
 RankFacts own_facts(const DoctorPlace& place);
 
-// `search_path` is PATH, `own_folder` where this program lies, `matrices` the library of matrix products, `mpi`
-// the MPI library that this program runs on ("Open MPI v4.1.4"). Packages are those of jobs/install.sh.
+// Looks for optional software. `search_path` is the value of PATH and `own_folder` the folder of this program.
+// `matrices` is the matmul library and `mpi` the MPI library of this program ("Open MPI v4.1.4"). Package names
+// are those of jobs/install.sh.
 std::vector<OptionalPart> optional_parts(const std::string& search_path, const std::string& own_folder,
                                          const std::string& matrices, const std::string& mpi);
 
-// Writes so many bytes, syncs them to the disk, reads them again without the system's copy where it lets go of
-// it, and compares; then writes, reads and sums a small HDF5 file. Leaves nothing behind. What cannot be done
-// is a sentence of the result.
+// Writes `megabytes` MB, syncs them to the disk, reads them back past the page cache if possible, and
+// compares. Then it writes, reads and checksums a small HDF5 file. Removes all files. A failure is a
+// sentence of the result.
 ScratchFacts measure_scratch(const std::filesystem::path& folder, std::size_t megabytes = 64);
 
-// Rank 0 and its first neighbour, and rank 0 and the first rank of each other node: who is to be asked.
-// `nodes` has each rank's node: see Session.
+// Returns the pairs to measure: rank 0 and the next rank of its node, and rank 0 and the first rank of each
+// other node. `nodes` has each rank's node: see Session.
 std::vector<std::pair<int, int>> pairs_of(const std::vector<int>& nodes);
 
-// For the two of a pair alone: 0 is the first of them. Messages of eight bytes and of four megabytes go to and
-// fro, one at a time; half of what that takes, the median of several rounds. A message that does not come is a
-// ResourceError after the group's patience.
+// Point-to-point between the two ranks of `pair`; only they call it. Messages of 8 bytes and of 4 MiB pass back
+// and forth, one at a time. Returns half of the round trip, as the median of several rounds. Throws
+// ResourceError if a message does not arrive within the group's patience.
 PairFacts measure_pair(comm::Communicator& group, const std::pair<int, int>& pair);
 
 }  // namespace trireme::tools::doctor

@@ -21,10 +21,10 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t block_bytes = 1'000'000;
 
-// The numbers of block `index`, which no other block has.
+// Returns the contents of block `index`, which differ from those of every other block.
 std::vector<std::byte> block_of(std::uint64_t index) {
     std::vector<std::uint64_t> numbers(block_bytes / sizeof(std::uint64_t));
-    constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;  // all bits of a product with it look random
+    constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;  // all bits of its multiples look random
     std::uint64_t next = index * numbers.size();
     std::ranges::generate(numbers, [&] { return ++next * odd; });
     std::vector<std::byte> bytes(block_bytes);
@@ -32,7 +32,7 @@ std::vector<std::byte> block_of(std::uint64_t index) {
     return bytes;
 }
 
-// Seconds. Making the numbers does not count.
+// Returns the seconds that writing took, without generating the numbers.
 double write_all(const fs::path& path, std::size_t blocks) {
     const archive::WritableFile file(path);
     file.reserve(blocks * block_bytes);
@@ -47,7 +47,7 @@ double write_all(const fs::path& path, std::size_t blocks) {
     return seconds;
 }
 
-// What lies in memory would be read from there. It is the system's to refuse.
+// Drops the file from the page cache, so that reading measures the disk. The system may ignore this.
 void forget(const fs::path& path) {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return;

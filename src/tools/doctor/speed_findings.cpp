@@ -7,21 +7,21 @@
 namespace trireme::tools::doctor {
 namespace {
 
-// The first of the ranks that looked, whose sentence is not empty.
+// Returns the first rank whose scratch test has a text in `what`, or nullptr.
 const RankFacts* first_failure(const Facts& facts, std::string ScratchFacts::*what) {
     const auto failed = std::ranges::find_if(
         facts.ranks, [&](const RankFacts& rank) { return rank.scratch && !((*rank.scratch).*what).empty(); });
     return failed == facts.ranks.end() ? nullptr : &*failed;
 }
 
-// The node whose figure is the least.
+// Returns the rank of the node with the lowest figure.
 const RankFacts& least(const Facts& facts, double ScratchFacts::*what) {
     const RankFacts* least = nullptr;
     for (const RankFacts& rank : facts.ranks) {
         if (!rank.scratch) continue;
         if (least == nullptr || (*rank.scratch).*what < (*least->scratch).*what) least = &rank;
     }
-    return *least;  // the first rank of each node has looked
+    return *least;  // the first rank of each node has run the test
 }
 
 Finding hdf5_finding(const Facts& facts) {
@@ -67,7 +67,7 @@ Finding inside_finding(const PairFacts& pair) {
 }
 
 Finding between_finding(const Facts& facts, const std::vector<PairFacts>& pairs) {
-    constexpr double slow_share = 0.5;  // of the best: other than chance
+    constexpr double slow_share = 0.5;  // fraction of the best bandwidth; noise is less
     const PairFacts& best = *std::ranges::max_element(pairs, {}, &PairFacts::bytes_per_s);
     const PairFacts& worst = *std::ranges::min_element(pairs, {}, &PairFacts::bytes_per_s);
     Finding finding{.name = "link between", .status = Status::ok, .text = words_of(best) + " of two hosts"};

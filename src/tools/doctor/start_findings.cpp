@@ -9,7 +9,7 @@
 namespace trireme::tools::doctor {
 namespace {
 
-// "rank 0 has A; ranks 1-3 have B"; empty where all have the same.
+// Returns "rank 0 has A; ranks 1-3 have B"; empty if all ranks have the same value.
 std::string unlike(const std::vector<RankFacts>& ranks, std::string RankFacts::*what) {
     std::map<std::string, std::vector<int>> having;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank)
@@ -50,7 +50,7 @@ std::string words_of(const Start& start) {
     return {};
 }
 
-// For processes that do not know each other.
+// Returns advice for processes that MPI has not connected.
 std::string way_to_meet(const Start& start, const std::string& library) {
     const bool is_open_mpi = library.starts_with("Open MPI");
     if (start.launcher == Launcher::srun && !start.has_pmix && !start.has_pmi)

@@ -23,7 +23,7 @@ void print_indented(const std::string& text, std::ostream& out) {
 
 void print_text(const data::Corpus& corpus, std::uint64_t row, std::ostream& out) {
     std::vector<std::uint32_t> tokens;
-    // A token is a byte at least; one more shows that there is more.
+    // A token has at least one byte; one token more makes for_terminal() show that the text is cut.
     corpus.read(row, 0, std::min<std::uint64_t>(corpus.row_length(row), excerpt_bytes + 1), tokens);
     out << "\n  row " << row;
     if (corpus.info().kind == data::RowKind::labelled_text)

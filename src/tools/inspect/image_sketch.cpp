@@ -13,7 +13,7 @@ struct PixelRange {
     std::size_t begin, end;
 };
 
-// Part `part` of `parts` equal ones, at least one long.
+// Returns range `part` of `parts` equal ranges of `length`; it has at least one element.
 PixelRange part_of(std::size_t length, std::size_t part, std::size_t parts) {
     const std::size_t begin = length * part / parts;
     return {begin, std::max(begin + 1, length * (part + 1) / parts)};

@@ -85,7 +85,7 @@ void inspect_model(const fs::path& path, bool verify, std::ostream& out) {
                 : "\n  read: every tensor is there; safetensors files record no checksums\n");
 }
 
-// Without a config.json nobody knows the model, but the tensors can be listed.
+// Lists the tensors of a file without a config.json, whose model is unknown.
 void inspect_tensors(const fs::path& path, bool verify, std::ostream& out) {
     const archive::SafetensorsFile file = archive::SafetensorsFile::open(path);
     std::vector<archive::StoredTensor> tensors = file.header().tensors;

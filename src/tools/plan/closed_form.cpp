@@ -5,7 +5,7 @@
 namespace trireme::tools {
 namespace {
 
-// Equal stages, and nothing but compute takes time.
+// Returns true if stages cost the same and only compute takes time.
 bool are_even(const std::vector<schedule::StageCost>& costs) {
     const schedule::StageCost& first = costs.front();
     return std::all_of(costs.begin(), costs.end(), [&](const schedule::StageCost& cost) {
@@ -23,13 +23,14 @@ schedule::EqualRow row_of(const plan::Plan& plan) {
             .microbatches = static_cast<double>(plan.microbatches()) / rows};
 }
 
-// That execute as many micro-batches each.
+// Returns true if all rows of teams execute the same number of micro-batches.
 bool has_equal_rows(const plan::Plan& plan) {
     const auto rows = static_cast<int>(plan.layout.stages.front().replicas.size());
     return plan.microbatches() % rows == 0 && takes_even_turns(plan.layout);
 }
 
-// Then the first team's updates wait for the last team after all.
+// Returns true if the schedule validates updates and the first and last team share a table. The first team's
+// updates then wait for the last team.
 bool waits_for_tied_end(const schedule::PipelineShape& shape) {
     return shape.validates && shape.ties_ends && shape.holders.front() != shape.holders.back();
 }

@@ -1,4 +1,4 @@
-// What the literature says of a schedule, to stand beside what was predicted.
+// Bubble fractions from the literature, for comparison with the prediction.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace trireme::tools {
 
-// The share of a step in which a rank waits, where there is a formula for it: one of our schedules on a grid
-// or a V of all ranks whose stages cost the same and whose messages take no time. With zero-bubble schedules no
-// table may be shared by the first team and the last.
+// Returns the fraction of a step in which a rank waits, if a formula is known for it. The schedule must be one
+// of ours on a grid or a V that uses all ranks. Stages must cost the same, and messages nothing. With
+// zero-bubble schedules, the first and the last team must not share a table.
 std::optional<double> closed_form_bubble(const plan::Plan& plan, const std::vector<schedule::StageCost>& costs);
 
 }  // namespace trireme::tools

@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A schedule and the stages that it puts on a rank.
+// A schedule and its number of stages per rank.
 struct Candidate {
     std::string schedule;
     int chunks = 1;
@@ -65,10 +65,10 @@ std::vector<Candidate> candidates_of(const PlanConfig& config) {
     return candidates;
 }
 
-// Of a rank's layers cut into so many stages.
+// Returns the costs of stages after each rank's layers have been cut into `chunks` stages.
 std::vector<schedule::StageCost> divided(const std::vector<schedule::StageCost>& costs, int chunks) {
     std::vector<schedule::StageCost> parts;
-    const int copies = costs.size() == 1 ? 1 : chunks;  // one cost is that of all stages
+    const int copies = costs.size() == 1 ? 1 : chunks;  // a single cost applies to all stages
     for (schedule::StageCost cost : costs) {
         for (double schedule::StageCost::*part :
              {&schedule::StageCost::forward, &schedule::StageCost::backward_input,
@@ -81,7 +81,7 @@ std::vector<schedule::StageCost> divided(const std::vector<schedule::StageCost>&
     return parts;
 }
 
-// The first plan tells the stages, whose arithmetic is the cost for the second one.
+// The first forecast finds the stages. Their arithmetic is the cost in the second one.
 Forecast foreseen_by_arithmetic(PlanConfig config) {
     config.run.costs.stages = foresee(config).counted;
     return foresee(config);
@@ -109,10 +109,10 @@ Compared foreseen(PlanConfig config, const Candidate& candidate) {
     return compared;
 }
 
-// The work of the busiest team, in which nothing waits.
+// Returns the work of the busiest team, the lower bound of a step.
 double least_seconds(const Forecast& forecast) { return std::ranges::max(forecast.step.busy); }
 
-// The largest share of a step in which a rank idles, and the first such rank.
+// Returns the largest fraction of a step in which a rank idles, and the first such rank.
 std::pair<double, int> worst_idle(const Forecast& forecast) {
     if (!forecast.plan.layout.idle.empty()) return {1, std::ranges::min(forecast.plan.layout.idle)};
     const auto least = std::ranges::min_element(forecast.step.busy);
@@ -120,7 +120,7 @@ std::pair<double, int> worst_idle(const Forecast& forecast) {
     return {1 - *least / forecast.step.seconds, forecast.plan.teams[team].ranks.front()};
 }
 
-// Of the ranks that hold the same stages, that which needs most; in the order of the stages.
+// Returns the maximum memory among the ranks that hold the same stages, in the order of the stages.
 std::vector<std::size_t> bytes_by_stages(const Forecast& forecast) {
     std::map<std::vector<int>, std::size_t> most;
     const std::vector<int> teams = setup::teams_of_ranks(forecast.plan.teams, forecast.memory.size());
@@ -157,7 +157,8 @@ std::string row_of(const Compared& compared, std::size_t name_width) {
 
 std::string number_text(double number) { return fmt::format("{:.4g}", number); }
 
-// "F=2,I=2,W=2", once for all stages or once for each; not of many.
+// Returns "F=2,I=2,W=2", once if all stages are equal, otherwise per stage. Many unequal
+// stages are only counted.
 std::string costs_text(const std::vector<schedule::StageCost>& costs) {
     constexpr std::size_t most_shown = 8;
     std::vector<std::string> stages;

@@ -22,9 +22,9 @@
 namespace trireme::tools {
 namespace {
 
-// A product with weights takes as long in the forward pass as for the gradient of its input and for that of its
-// weights. Attention has two products of each two samples' rows, and four for their gradients, all of which
-// belong to the gradient of its input.
+// Counts the GFLOP of a layer. A matmul with weights costs the same in the forward pass, for the gradient of
+// its input and for that of its weights. Attention has two matmuls per sample between rows of activations.
+// Their four gradient matmuls all belong to the gradient of its input.
 schedule::StageCost cost_of(const model::Layer& layer, const model::ModelConfig& model,
                             const stage::BatchShape& microbatch) {
     constexpr double giga = 1e-9;
@@ -61,16 +61,16 @@ std::vector<schedule::StageCost> counted_costs(const model::ModelConfig& model, 
     return costs;
 }
 
-// What a plan is made for.
+// The inputs of a forecast.
 struct Case {
     model::ModelConfig model;
     plan::Plan plan;
     device::DType dtype = device::DType::f32;
-    std::vector<stage::BatchShape> largest;  // micro-batches
+    std::vector<stage::BatchShape> largest;  // micro-batches of the largest shapes
     std::string assumed;
 };
 
-// The samples of a step spread evenly over its micro-batches, each as long as may be.
+// Returns a micro-batch with an even fraction of the samples of a step, each of the maximum length.
 stage::BatchShape assumed_microbatch(const config::RunConfig& run, const model::ModelConfig& model,
                                      const plan::Plan& plan) {
     setup::check_batch_size(run);
@@ -115,7 +115,7 @@ Case case_without_corpus(const config::RunConfig& run, int ranks) {
 }
 
 Case case_with_corpus(config::RunConfig run, int ranks) {
-    run.run.steps = 1;  // how long a run would last is not asked
+    run.run.steps = 1;  // the length of the run does not matter here
     setup::Setup setup = setup::set_up(run, ranks);
     return {.model = std::move(setup.job.model),
             .plan = std::move(setup.current.plan),
@@ -160,10 +160,10 @@ std::vector<setup::RankMemory> memory_of(const Case& of, const config::RunConfig
     return memory_of_ranks(sized, &run.optimizer, gradients, ranks, saves);
 }
 
-// Compares the rank whose device has the least room left.
+// Compares the memory of the rank that uses the largest fraction of its device.
 Fit fit_of(const setup::SimulatedDevices& devices, const std::vector<setup::RankMemory>& memory) {
     int fullest = 0;
-    double most = 0;  // of a device's memory
+    double most = 0;  // largest fraction of a device's memory so far
     for (std::size_t rank = 0; rank < memory.size(); ++rank) {
         const setup::SimulatedDevice& device = devices.of(static_cast<int>(rank));
         const double share = static_cast<double>(memory[rank].total()) / static_cast<double>(device.memory);
@@ -180,11 +180,11 @@ Fit fit_of(const setup::SimulatedDevices& devices, const std::vector<setup::Rank
                          fullest, ", the fullest")};
 }
 
-// One step, or so many that the pipeline is seen to be full, and to drain.
+// Predicts one step; if steps overlap, enough steps to show the pipeline full and draining.
 schedule::Prediction timeline_of(const plan::ProvedPrograms& training,
                                  const std::vector<schedule::StageCost>& costs) {
     schedule::PipelineShape many = training.shape;
-    const int wanted = 2 * many.stages() + many.microbatches;  // micro-batches
+    const int wanted = 2 * many.stages() + many.microbatches;  // number of micro-batches
     many.steps = training.look_ahead == 0 ? 1 : std::max(2, wanted / many.microbatches);
     return predict(unrolled(training.phases(), training.shape, many.steps), many, costs);
 }
@@ -194,13 +194,13 @@ schedule::Prediction timeline_of(const plan::ProvedPrograms& training,
 Forecast foresee(const PlanConfig& config) {
     const int ranks = ranks_of(config);
     config::RunConfig run = config.run;
-    const bool is_of_gpus = run.precision.dtype == config::Precision::bf16;  // a plan needs none
+    const bool is_of_gpus = run.precision.dtype == config::Precision::bf16;  // planning needs none
     if (is_of_gpus && run.precision.device == config::DeviceKind::automatic)
         run.precision.device = config::DeviceKind::cuda;
     setup::fit_default_batch(run, ranks);
     std::optional<setup::SimulatedDevices> devices;
     if (!run.costs.cluster.empty()) devices = setup::described_devices(run, ranks);
-    run.costs.cluster.clear();  // it says nothing of the plan
+    run.costs.cluster.clear();  // it does not affect the plan
     Case of = run.data.corpus.empty() ? case_without_corpus(run, ranks) : case_with_corpus(run, ranks);
     Forecast forecast;
     add_costs(run, of, forecast);

@@ -25,7 +25,7 @@ std::vector<int> teams_of_ranks(const Forecast& forecast) {
     return setup::teams_of_ranks(forecast.plan.teams, forecast.memory.size());
 }
 
-// In micro-batches of a whole stage: chunks are parts of one.
+// Returns the peak activation stash in micro-batches of a whole rank; a chunk counts as a fraction of one.
 double activations_of(const Forecast& forecast, int team) {
     if (team < 0) return 0;
     const auto t = static_cast<std::size_t>(team);
@@ -73,7 +73,7 @@ std::string recompute_line(const plan::Plan& plan) {
     return fmt::format("recompute   {}\n", are_equal ? name_of(plan.recompute.front()) : ways);
 }
 
-// "1 thread of Intel Xeon", or each with its ranks.
+// Returns "1 thread of Intel Xeon"; with several kinds of machines, each with its ranks.
 std::string machines_text(const plan::RankProfiles& profiles, std::size_t count) {
     std::string text;
     for (std::size_t kind = 0; kind < profiles.kinds.size(); ++kind) {
@@ -91,10 +91,10 @@ std::string machines_text(const plan::RankProfiles& profiles, std::size_t count)
     return text;
 }
 
-// Where costs come from, and what else they were measured with.
+// Names the source of the costs, and warns if they were measured with another micro-batch size.
 std::string costs_line(const Forecast& forecast) {
     if (!forecast.profiles) return "";
-    const plan::Profile& profile = forecast.profiles->kinds.front();  // the others were measured with as much
+    const plan::Profile& profile = forecast.profiles->kinds.front();  // all have the same micro-batch
     const std::string other =
         profile.tokens == forecast.rows
             ? ""
@@ -135,7 +135,7 @@ std::string columns_of(double idle, double activations, const setup::RankMemory&
         in(m.workspace), in(m.messages), in(m.copy + m.kernels));
 }
 
-// Ranks that are alike share a line. Memory is in GB, or in MB where the fullest rank holds less than one GB.
+// Ranks with equal values share a line. Memory is in GB, or in MB if the fullest rank holds less than 1 GB.
 std::string rank_lines(const Forecast& forecast) {
     std::size_t most = 0;
     for (const setup::RankMemory& memory : forecast.memory) most = std::max(most, memory.total());

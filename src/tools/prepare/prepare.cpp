@@ -23,7 +23,7 @@
 namespace trireme::tools {
 namespace {
 
-constexpr std::size_t training_bytes = 64'000'000;  // of text: more adds hours and hardly changes the merges
+constexpr std::size_t training_bytes = 64'000'000;  // of text; more costs hours and hardly changes the merges
 constexpr std::string_view train_prefix = "train:";
 
 std::size_t trained_size(const std::string& option) {
@@ -36,7 +36,7 @@ std::size_t trained_size(const std::string& option) {
     return size;
 }
 
-// The texts to learn from, one after another; a context that several questions share is taken once.
+// Collects the texts to train the tokenizer on. A context that successive questions share is added once.
 class TrainingTexts {
 public:
     void add(const data::SourceRow& row, data::RowKind kind) {
@@ -79,7 +79,7 @@ data::Tokenizer train_tokenizer(const PrepareConfig& config, data::RowKind kind,
     return data::Tokenizer::trained(texts.texts(), size);
 }
 
-// True if --tokenizer asks for a tokenizer that is trained, for which the inputs are read twice.
+// Returns true if the tokenizer is to be trained, which reads the inputs twice.
 bool learns_tokenizer(const PrepareConfig& config) { return config.tokenizer.starts_with(train_prefix); }
 
 data::Tokenizer without_specials(const PrepareConfig& config, data::RowKind kind, PrepareProgress& progress) {
@@ -94,8 +94,8 @@ bool wants_bert_tokens(const PrepareConfig& config, data::RowKind kind) {
     return kind == data::RowKind::question || config.special_tokens == "bert";
 }
 
-// `kind`: of the rows; texts or questions. Throws ConfigError where the option is unknown, or the rows have no
-// text to learn from.
+// Returns the tokenizer for rows of `kind`, texts or questions. Throws ConfigError if the option is unknown, or
+// if there is no text to train on.
 data::Tokenizer choose_tokenizer(const PrepareConfig& config, data::RowKind kind, PrepareProgress& progress) {
     const bool with_bert_tokens = wants_bert_tokens(config, kind);
     const data::Tokenizer tokenizer = without_specials(config, kind, progress);
@@ -108,10 +108,10 @@ namespace fs = std::filesystem;
 struct GivenOption {
     std::string_view name;
     bool is_given;
-    bool is_of_questions;  // means something for them
+    bool is_of_questions;  // true if the option also applies to questions
 };
 
-// Where a tokenizer may be read from; most of these are not there.
+// Returns the files that a tokenizer may be read from; most of them do not exist.
 std::vector<fs::path> tokenizer_files(const std::string& option) {
     constexpr std::string_view gpt2_prefix = "gpt2:";
     const fs::path place = option.starts_with(gpt2_prefix) ? option.substr(gpt2_prefix.size()) : option;
@@ -125,7 +125,7 @@ std::vector<fs::path> tokenizer_files(const std::string& option) {
 
 void check_output(const PrepareConfig& config) {
     if (config.output.empty()) throw ConfigError("prepare needs a file to write: --output corpus.h5");
-    std::error_code ignored;  // of what cannot be looked at: opening it says so
+    std::error_code ignored;  // opening the file reports its errors
     const fs::file_status status = fs::status(config.output, ignored);
     const bool is_else = fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
     if (is_else)
@@ -138,12 +138,12 @@ void check_output(const PrepareConfig& config) {
                 cat("--output ", config.output, " is the tokenizer ", file.string(), "; name another file"));
 }
 
-// Throws ConfigError where the output would take the place of an input, of the tokenizer or of what is no file
-// of data, or a pipe would be read twice.
+// Throws ConfigError if the output would replace an input, the tokenizer or something that is no regular file,
+// or if a pipe would be read twice.
 void check_files(const PrepareConfig& config) {
     check_output(config);
     for (const std::string& input : config.inputs) {
-        std::error_code ignored;  // of files that are not there: opening them says so
+        std::error_code ignored;  // opening a missing file reports it
         if (fs::equivalent(input, config.output, ignored))
             throw ConfigError(cat("--output ", config.output, " is the input ", input, "; name another file"));
         if (fs::is_fifo(input, ignored) && learns_tokenizer(config))
@@ -152,7 +152,7 @@ void check_files(const PrepareConfig& config) {
     }
 }
 
-// `kind`: of the rows of the source. Throws ConfigError for an option that means nothing for such rows.
+// Throws ConfigError for an option that does not apply to rows of `kind`.
 void check_meaning(const PrepareConfig& config, data::RowKind kind) {
     if (kind != data::RowKind::question && kind != data::RowKind::image) return;
     const std::array<GivenOption, 5> options = {{{"tokenizer", !config.tokenizer.empty(), true},
@@ -194,7 +194,7 @@ data::CorpusDescription describe(const PrepareConfig& config, const data::RowRea
     return description;
 }
 
-// One pass over the rows: read, encoded, written and counted.
+// One pass over the rows, which reads, encodes, writes and counts them.
 class Preparation {
 public:
     Preparation(const PrepareConfig& config, WantedRows& rows, PrepareProgress& progress)
@@ -260,7 +260,7 @@ private:
             cat("all ", rows_.skipped(), " rows were left out as bad; the first: ", rows_.first_fault()));
     }
 
-    // Of rows that have classes, as far as the format does not say which there are.
+    // Throws ConfigError if all rows are of one class. Called if the format does not name the classes.
     void check_classes(const std::vector<std::string>& names) const {
         const std::vector<std::uint64_t>& rows_of = tally_.classes();
         if (std::count_if(rows_of.begin(), rows_of.end(), [](std::uint64_t rows) { return rows > 0; }) != 1)

@@ -1,4 +1,4 @@
-// What a user sees while a corpus is made.
+// Messages and progress for the user while a corpus is made.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ public:
     // Shows on a terminal how much of the input has been read; called after each row.
     void show(std::uint64_t rows, const data::RowReader& reader);
 
-    // `first_fault`: of the rows left out by --skip-bad.
+    // `first_fault` describes the first row that --skip-bad skipped.
     void summarise(const data::CorpusInfo& info, const PrepareReport& report, const RowTally& tally,
                    const std::string& first_fault);
 

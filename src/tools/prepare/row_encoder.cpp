@@ -18,7 +18,7 @@ std::vector<std::size_t> token_bytes(const data::Tokenizer& tokenizer) {
     return bytes;
 }
 
-constexpr std::uint32_t most_classes = 65'536;  // a class costs a row of the model's head
+constexpr std::uint32_t most_classes = 65'536;  // each class costs a row of the model's head
 
 bool is_name(const data::SourceRow::Field& field) {
     return field.is_text || field.value == "true" || field.value == "false";
@@ -125,7 +125,7 @@ RowFault RowEncoder::encode_text(const data::SourceRow& row, data::CorpusRow& ou
 
 RowFault RowEncoder::encode_labelled(const data::SourceRow& row, data::CorpusRow& out) {
     RowFault fault = encode_text(row, out);
-    if (!fault.what.empty() || out.tokens.empty()) return fault;  // a row left out is no member of a class
+    if (!fault.what.empty() || out.tokens.empty()) return fault;  // a row left out adds no class
     return {.what = classes_.take(row, out.label), .remedy = "repair the row, name another field with --label"};
 }
 

@@ -1,4 +1,4 @@
-// From rows of a source to rows of a corpus: questions and contexts as tokens, classes as numbers.
+// Encodes rows of a source as rows of a corpus: texts, questions and contexts as tokens, classes as numbers.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,32 @@
 
 namespace trireme::tools {
 
-// A question and its context as tokens.
+// Encodes a question and its context as tokens.
 class QuestionEncoder {
 public:
     explicit QuestionEncoder(const data::Tokenizer& tokenizer);
 
-    // The question's tokens, the context's behind them, and those of the context's that overlap the answer.
+    // Writes the tokens of the question, then those of the context, and the range of tokens
+    // that overlaps the answer.
     void encode(const data::SourceQuestion& question, data::CorpusRow& row);
 
 private:
     data::Tokenizer tokenizer_;
-    std::vector<std::size_t> bytes_of_;  // by token
-    std::string context_;                // of the last question: the next one often shares it
+    std::vector<std::size_t> bytes_of_;  // per token
+    std::string context_;                // context of the last question, which the next one often shares
     std::vector<std::uint32_t> context_tokens_;
 };
 
-// Whole numbers are classes as they are; other texts, and true and false, are numbered in the order in which
-// they come.
+// Numbers the classes of rows. Whole numbers are class numbers already. Other texts, true and false are
+// numbered in the order of their first appearance.
 class ClassNumbers {
 public:
     explicit ClassNumbers(std::string field) : field_(std::move(field)) {}
 
-    // Sets `label` to the row's class; returns what is wrong with it, or nothing.
+    // Sets `label` to the class number of the row. Returns what is wrong with its class, or an empty text.
     std::string take(const data::SourceRow& row, std::uint32_t& label);
 
-    const std::vector<std::string>& names() const { return names_; }  // none where classes are numbers
+    const std::vector<std::string>& names() const { return names_; }  // empty if classes are numbers
 
 private:
     std::string take_number(const std::string& value, std::uint32_t& label);
@@ -49,18 +50,18 @@ private:
     std::vector<std::string> names_;
 };
 
-// Why a row cannot be used, and what a user can do.
+// The reason why a row cannot be used, and a remedy for the user.
 struct RowFault {
-    std::string what;  // empty: it can be used
+    std::string what;  // empty if the row can be used
     std::string remedy;
 };
 
 class RowEncoder {
 public:
-    // `tokenizer`: none for images. `label`: the field of labelled texts.
+    // `tokenizer` is empty for images. `label` is the field with the class of labelled texts.
     RowEncoder(data::RowKind kind, std::optional<data::Tokenizer> tokenizer, const std::string& label);
 
-    // Replaces what `out` holds of its kind. A text may become no tokens at all.
+    // Replaces the members of `out` that its kind uses. A text may have no tokens at all.
     RowFault encode(const data::SourceRow& row, data::CorpusRow& out);
 
     const std::vector<std::string>& class_names() const { return classes_.names(); }  // of labelled texts

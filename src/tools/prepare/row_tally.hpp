@@ -1,4 +1,4 @@
-// What is counted of the rows of a corpus, for people, and how long they are.
+// Statistics of the rows of a corpus: lengths and classes.
 #pragma once
 
 #include <cstdint>
@@ -9,32 +9,33 @@
 
 namespace trireme::tools {
 
-// How long the rows of a corpus are.
+// Percentiles of the lengths of rows, in tokens.
 struct RowLengths {
     std::uint64_t shortest = 0, p50 = 0, p90 = 0, p99 = 0, longest = 0;
 };
 
-// Percentiles by nearest rank; zeros where there are no rows.
+// Computes percentiles by nearest rank; all are 0 if there are no rows.
 RowLengths summarise(std::vector<std::uint64_t> lengths);
 
-// Its name where the corpus has names, else its number.
+// Returns the name of the class, or its number if the corpus has no class names.
 std::string class_name(const data::CorpusInfo& info, std::size_t label);
 
 class RowTally {
 public:
     void add_tokens(std::uint64_t tokens) { tokens_.push_back(tokens); }
 
-    // A row of that many tokens, of which the first are the question's.
+    // Counts a row of `tokens` tokens, the first `question_tokens` of which are those of the question.
     void add_question(std::uint64_t tokens, std::uint64_t question_tokens);
     void add_label(std::uint32_t label);
 
     RowLengths lengths() const { return summarise(tokens_); }
-    const std::vector<std::uint64_t>& classes() const { return classes_; }  // rows of each
+    const std::vector<std::uint64_t>& classes() const { return classes_; }  // rows per class
 
-    // "tokens a row: min 55, p50 281, ..."; of questions and contexts too; none of images.
+    // Returns "tokens a row: min 55, p50 281, ...", for questions also lines for questions and
+    // contexts. Empty for images.
     std::vector<std::string> length_lines() const;
 
-    // "10: airplane (203), automobile (194), ..."; empty where rows have no classes.
+    // Returns "10: airplane (203), automobile (194), ..."; empty if rows have no classes.
     std::string class_line(const data::CorpusInfo& info) const;
 
 private:

@@ -1,4 +1,5 @@
-// The rows a user asked for: bad ones end the work or are counted, unwanted ones are passed over.
+// Reads the rows that the user selected. Bad rows end the work or are counted; rows that
+// --where excludes are skipped.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +15,14 @@ class WantedRows {
 public:
     explicit WantedRows(const PrepareConfig& config);
 
-    // False at the end. Throws ConfigError at a bad row where bad rows are not to be left out.
+    // Returns false at the end. Throws ConfigError at a bad row, unless bad rows are skipped.
     bool next(data::SourceRow& row);
 
-    // Counts a bad row, or throws ConfigError as next() does. `remedy`: what a user can do; empty: what rows of
-    // this kind ask for.
+    // Counts a bad row, or throws ConfigError as next() does. `remedy` says what the user can do; if empty, the
+    // usual remedy of this kind of rows is named.
     void refuse(const data::SourceRow& row, const std::string& fault, const std::string& remedy = "");
 
-    // After the last row: throws ConfigError where there was none to use.
+    // Called after the last row. Throws ConfigError if no row could be used.
     void check_any() const;
 
     const data::RowReader& reader() const { return reader_; }

@@ -13,8 +13,8 @@ bool KernelRecorder::Less::operator()(const plan::KernelProfile& a, const plan::
     return key(a) < key(b);
 }
 
-// The ledger adds up calls of one kernel, whatever their bytes. So it is emptied between any two: where a
-// simulated device would be asked for its time, the kernel before has just been entered.
+// The ledger sums the calls of a kernel regardless of their bytes, so it is emptied between any two calls.
+// launch() calls `seconds_of` before it enters its own kernel; by then the ledger has the previous one.
 void KernelRecorder::record() {
     stream_.ledger.clear();
     stream_.seconds_of = [this](const device::Cost&, double) {

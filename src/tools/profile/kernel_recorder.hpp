@@ -1,4 +1,4 @@
-// What each call of a stream's kernels took.
+// Records the duration of each kernel call of a stream.
 #pragma once
 
 #include <map>
@@ -9,18 +9,19 @@
 
 namespace trireme::tools {
 
-// Calls of one kernel and of equal cost are held together.
+// Groups calls of the same kernel with equal costs.
 class KernelRecorder {
 public:
-    // Pauses at first. While it records it clears the stream's ledger, again and again. The stream outlives it.
+    // Starts paused. While recording, clears the stream's ledger repeatedly. The stream
+    // must outlive this object.
     explicit KernelRecorder(device::Stream& stream);
     ~KernelRecorder();
     KernelRecorder(const KernelRecorder&) = delete;
     KernelRecorder& operator=(const KernelRecorder&) = delete;
 
-    void record();  // from here on
+    void record();  // starts recording
     void pause();
-    std::vector<plan::KernelProfile> medians() const;  // in the order of kernels, and of what they cost
+    std::vector<plan::KernelProfile> medians() const;  // per kernel and cost, sorted by both
 
 private:
     struct Less {

@@ -15,7 +15,7 @@ stage::StageMemory memory_of_both(const LoneLayerSpec& spec) {
                      memory_of(spec, alone, stage::BackwardHalves::apart));
 }
 
-// Equal for layers of a model that do the same with other numbers.
+// Returns a text that is equal for layers of a model that compute the same with other parameters.
 std::string signature_of(const model::Layer& layer) {
     std::string signature = kind_of(layer);
     for (const model::ParameterSpec& spec : parameters_of(layer))

@@ -1,4 +1,4 @@
-// A layer by itself: what a stage of that layer alone does, as often as one likes; and layers that are equal.
+// Runs a layer alone, as a stage with only that layer would, any number of times; and finds equal layers.
 #pragma once
 
 #include <cstddef>
@@ -19,17 +19,17 @@ namespace trireme::tools {
 
 struct LoneLayerSpec {
     const model::ModelConfig& model;
-    std::size_t layer = 0;  // of the model's list
+    std::size_t layer = 0;  // index in the list of the model's layers
     const model::TokenBatch& batch;
     device::DType dtype = device::DType::f32;
     optim::OptimizerConfig optimizer = {};
-    model::TensorPart part = {};  // other than the whole: alone, and nothing comes from the others
+    model::TensorPart part = {};  // if a share, it runs alone and receives nothing from the other ranks
 };
 
 class LoneLayer {
 public:
-    // What the spec refers to outlives it, and so does the stream. Parameters, rows and gradients of rows are
-    // random.
+    // `stream` and the objects that `spec` refers to must outlive this object. Parameters, input rows and
+    // gradients of rows are random.
     LoneLayer(const LoneLayerSpec& spec, device::Stream& stream);
 
     // A forward pass is followed by a whole backward pass, or by its two halves.
@@ -38,10 +38,10 @@ public:
     void backward_input();
     void backward_weight();
 
-    // Of its parameters, their gradients and what is kept of its passes; the optimizer's not counted.
+    // Returns the bytes of parameters, their gradients and the activation stash, without the optimizer state.
     std::size_t bytes() const;
 
-    // What a step does beside its passes: gradients are cleared, their norm is taken, parameters updated.
+    // Does the rest of a step: takes the gradient norm, updates the parameters and clears the gradients.
     void update();
 
 private:
@@ -49,7 +49,7 @@ private:
 
     LoneLayerSpec spec_;
     device::Stream& stream_;
-    std::optional<device::ByteSender> sender_;  // none: the batch is read where it is
+    std::optional<device::ByteSender> sender_;  // empty if the batch is read in place
     stage::SentBatch batch_;
     stage::Stage stage_;
     stage::LocalParameters parameters_;
@@ -59,20 +59,20 @@ private:
     model::TensorGroup group_;
     stage::Flight flight_;
     stage::RowBuffers rows_;
-    device::Tensor input_, grad_input_;  // (rows, width); absent of the first layer
-    device::Tensor grad_output_;         // (rows, width); absent of the last layer
+    device::Tensor input_, grad_input_;  // (rows, width); absent for the first layer
+    device::Tensor grad_output_;         // (rows, width); absent for the last layer
     std::vector<optim::ParameterShard> shards_;
     optim::Optimizer optimizer_;
     device::Arena norm_scratch_;
 };
 
-// Of a training pass through the layer alone, or through some neighbours.
+// Returns the memory of a training pass through `layers`: the layer alone, or with its neighbours.
 stage::StageMemory memory_of(const LoneLayerSpec& spec, layout::Range layers, stage::BackwardHalves halves);
 
-// Per layer the first one that is equal to it: that does the same with other numbers.
+// Returns, per layer, the first layer that computes the same with other parameters.
 std::vector<std::size_t> first_equals(const std::vector<model::Layer>& layers);
 
-// The layers that are equal to none before them.
+// Returns the layers that equal no earlier layer.
 std::vector<std::size_t> distinct_layers(const std::vector<model::Layer>& layers);
 
 }  // namespace trireme::tools

@@ -13,8 +13,8 @@
 namespace trireme::tools {
 namespace {
 
-// Parts of vectors as long as all of a model's parameters, one behind the other, so that each of them comes
-// from as far away as an update's does.
+// Runs kernels on successive ranges of vectors that are as long as all parameters of a model. So the data comes
+// from as far away in the memory hierarchy as in an update.
 class FlatKernels {
 public:
     FlatKernels(const ProfileSubject& subject, device::Stream& stream)
@@ -63,7 +63,7 @@ private:
     device::Stream& stream_;
     optim::OptimizerKind kind_;
     std::size_t length_;
-    std::size_t next_ = 0;  // the first element that has not been taken in this turn
+    std::size_t next_ = 0;  // the first element not yet used in this pass over the vectors
     device::Arena memory_;
     device::Tensor vectors_[vectors];
     device::Tensor result_;
@@ -77,8 +77,8 @@ std::vector<model::TensorPart> parts_of(const model::ModelConfig& model) {
     return parts;
 }
 
-// Layers that are alike, as many as the model has or as keep to `most_bytes`: what each has it finds as far
-// away as in a step, in which all the others come between.
+// Equal layers: as many as the model has, but no more once they hold `most_bytes`. As in a step, other layers
+// run between two uses of a layer's data, so it comes from as far away in the memory hierarchy.
 class LayerRow {
 public:
     LayerRow(const LoneLayerSpec& spec, device::Stream& stream) {
@@ -114,7 +114,7 @@ LoneLayerSpec spec_of(const ProfileSubject& subject, const model::TokenBatch& ba
             .optimizer = subject.optimizer};
 }
 
-// And one for warming up before them.
+// Runs one warm-up round, then records `rounds` rounds.
 template <class Round>
 void record_rounds(KernelRecorder& recorder, std::size_t rounds, const Round& take_round) {
     take_round();
@@ -123,7 +123,8 @@ void record_rounds(KernelRecorder& recorder, std::size_t rounds, const Round& ta
     recorder.pause();
 }
 
-// In which each of `alike` layers is taken once.
+// Returns the number of rounds for at least `repeats` measurements; a round measures each
+// of `alike` layers once.
 std::size_t rounds_for(std::size_t repeats, std::size_t alike) { return (repeats + alike - 1) / alike; }
 
 }  // namespace
@@ -167,7 +168,7 @@ std::vector<plan::KernelProfile> measure_flat_kernels(const ProfileSubject& subj
 double measure_launch(const ProfileSubject& subject, const std::vector<std::size_t>& layers,
                       std::size_t repeats) {
     device::Stream stream = subject.stream;
-    std::vector<double> seconds;  // beside its work, of a kernel
+    std::vector<double> seconds;  // overhead per kernel
     for (const std::size_t l : layers) {
         LayerRow row(spec_of(subject, subject.batch, l), stream);
         row.take_round();

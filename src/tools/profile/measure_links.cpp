@@ -12,17 +12,18 @@
 namespace trireme::tools {
 namespace {
 
-constexpr std::size_t least_bytes = std::size_t{1} << 10;  // rows and gradients are not smaller
+constexpr std::size_t least_bytes = std::size_t{1} << 10;  // rows and gradients are at least as large
 constexpr std::size_t most_bytes = std::size_t{16} << 20;
 constexpr std::size_t growth = 4;
 
 using Pair = std::pair<int, int>;
 
-// As often as takes about as long as one of the largest, and not more often than is of use.
+// Returns the number of messages per measurement: they take about as long as one of the
+// largest, and are at most 200.
 std::size_t rounds_of(std::size_t bytes) { return std::clamp<std::size_t>(most_bytes / bytes, 1, 200); }
 
-// Both send at the same time, as they do where they add up: a link that has two ways takes no longer by that,
-// and memory that two ranks copy through does.
+// Both ranks send at the same time, as in an all-reduce. A full-duplex link is no slower for it, but memory
+// through which both ranks copy is.
 class Exchange {
 public:
     Exchange(comm::Communicator& all, const Pair& pair)
@@ -32,7 +33,7 @@ public:
           sent_(memory_.tensor(device::DType::f32, 1, length)),
           received_(memory_.tensor(device::DType::f32, 1, length)) {}
 
-    // Seconds until a message is here and another one there.
+    // Returns the seconds in which one message arrives at each of the two ranks.
     double seconds_of(std::size_t bytes, std::size_t repeats) {
         pass(bytes / sizeof(float));
         std::vector<double> seconds;
@@ -48,7 +49,7 @@ private:
     static constexpr std::size_t turns = 4;
     static constexpr std::size_t length = turns * most_bytes / sizeof(float);
 
-    // Of memory that the last ones did not touch, as a run's messages are.
+    // Uses memory that the last messages did not touch, as the messages of a run do.
     void pass(std::size_t elements) {
         if (length - next_ < elements) next_ = 0;
         const auto arrival = all_.start_receive(received_.column_range(next_, elements), peer_);
@@ -64,7 +65,7 @@ private:
     std::size_t next_ = 0;
 };
 
-// Known to the first of the pair; the others wait for it.
+// Collective over `all`. The pair measures the link, and all ranks return the result of its first rank.
 layout::Link measure_link(comm::Communicator& all, const Pair& pair, std::size_t repeats) {
     layout::Link link;
     if (all.rank() == pair.first || all.rank() == pair.second) {
@@ -80,7 +81,7 @@ layout::Link measure_link(comm::Communicator& all, const Pair& pair, std::size_t
     return {.latency = all_links[first], .bandwidth = all_links[first + 1]};
 }
 
-// The first two ranks that share a node, or that do not.
+// Returns the first two ranks that share a node if `share_one` is true, otherwise the first two that do not.
 std::optional<Pair> first_pair(const std::vector<int>& nodes, bool share_one) {
     for (std::size_t a = 0; a < nodes.size(); ++a) {
         for (std::size_t b = a + 1; b < nodes.size(); ++b) {
@@ -90,7 +91,7 @@ std::optional<Pair> first_pair(const std::vector<int>& nodes, bool share_one) {
     return std::nullopt;
 }
 
-// How many ranks each node has, if these are neighbours and as many on every node.
+// Returns the number of ranks per node if it is the same on all nodes and ranks are numbered node by node.
 std::optional<int> ranks_of_a_node(const std::vector<int>& nodes) {
     const auto count = static_cast<std::size_t>(std::ranges::count(nodes, nodes.front()));
     for (std::size_t rank = 0; rank < nodes.size(); ++rank) {

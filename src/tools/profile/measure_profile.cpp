@@ -12,7 +12,7 @@
 namespace trireme::tools {
 namespace {
 
-// A layer, and what it took, round after round.
+// A layer and its times in all rounds.
 class TimedLayer {
 public:
     TimedLayer(const LoneLayerSpec& spec, device::Stream& stream) : stream_(stream), layer_(spec, stream) {}
@@ -53,7 +53,7 @@ private:
     std::vector<double> forward_, backward_, backward_input_, backward_weight_, update_;
 };
 
-// The halves of a block, or a layer that is in none.
+// Returns both halves of the block that contains layer `l`, or the layer alone if it is in no block.
 layout::Range block_of(const std::vector<model::Layer>& layers, std::size_t l) {
     if (std::holds_alternative<model::AttentionHalf>(layers[l])) return {l, 2};
     if (std::holds_alternative<model::MlpHalf>(layers[l])) return {l - 1, 2};
@@ -68,7 +68,7 @@ LoneLayerSpec spec_of(const ProfileSubject& subject, std::size_t layer) {
             .optimizer = subject.optimizer};
 }
 
-using TimedLayers = std::map<std::size_t, std::unique_ptr<TimedLayer>>;  // by their numbers
+using TimedLayers = std::map<std::size_t, std::unique_ptr<TimedLayer>>;  // by layer number
 
 TimedLayers timed_layers(const std::vector<std::size_t>& first, ProfileSubject& subject, std::size_t repeats) {
     TimedLayers timed;
@@ -82,7 +82,7 @@ TimedLayers timed_layers(const std::vector<std::size_t>& first, ProfileSubject& 
             subject.note_measurement();
         }
     };
-    take_round();  // touches pages and compiles kernels
+    take_round();  // warm-up: touches pages and compiles kernels
     for (const auto& [l, layer] : timed) layer->forget_rounds();
     for (std::size_t r = 0; r < repeats; ++r) take_round();
     return timed;

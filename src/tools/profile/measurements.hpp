@@ -1,4 +1,4 @@
-// What is measured for a profile: the kernels of layers, each call by itself, and messages between ranks.
+// Measurements for a profile: the kernels of layers, call by call, and messages between ranks.
 #pragma once
 
 #include <span>
@@ -11,45 +11,46 @@
 
 namespace trireme::tools {
 
-// What is walked: the first of each kind of layer, on these sizes of the micro-batch, whole and, where there
-// are units for two tensor ranks, as the first of two.
+// The work of measure_layer_kernels(): the first of each kind of layer, on these sizes of the micro-batch. Each
+// runs whole and, if its width can be divided, as the first rank of a tensor group of two.
 struct KernelGrid {
     std::vector<std::size_t> layers;
     std::vector<BatchSize> sizes;
 };
 
-// A quarter, a half, all and twice the rows of a micro-batch.
+// Returns a quarter, a half, all and twice the rows of a micro-batch.
 std::vector<BatchSize> sizes_of_profile();
 
 // Number of times that measure_layer_kernels() measures each kind of layer.
 std::size_t count_kernel_walks(const model::ModelConfig& model);
 
-// Forward and backward passes and an update of each layer and of those like it, once for warming up and at
-// least `repeats` times that count.
+// Measures forward pass, backward pass and update of each layer and of those equal to it. One warm-up precedes
+// at least `repeats` measurements.
 std::vector<plan::KernelProfile> measure_layer_kernels(const ProfileSubject& subject, const KernelGrid& grid,
                                                        std::size_t repeats);
 
-// Kernels that take tensors of any size: an update, a norm, filling and copying, from a kilobyte on.
+// Measures kernels that take tensors of any size, from a kilobyte up: update, norm, fill and copy.
 std::vector<plan::KernelProfile> measure_flat_kernels(const ProfileSubject& subject, std::size_t repeats);
 
-// Seconds from one kernel's end to the next one's beginning: what the program does for each of them.
+// Returns the seconds between the end of a kernel and the start of the next one, which
+// the program itself takes.
 double measure_launch(const ProfileSubject& subject, const std::vector<std::size_t>& layers,
                       std::size_t repeats);
 
-// What messages between ranks cost on this machine.
+// The measured time of a message between ranks.
 struct MessageTime {
     double bytes = 0;
     double seconds = 0;
 };
 
-// The link whose times differ least from these, each by its share. Neither latency nor time of a byte is below
-// 0; bytes that take none have the bandwidth of the largest message.
+// Fits a link to measured times, by the least squares of relative errors. The latency is at least 0. If the
+// fitted time per byte is not positive, the bandwidth is that of the largest message.
 layout::Link fitted_link(std::span<const MessageTime> times);
 
-// Collective over `all`, of at least two ranks. By messages to and fro, at once, of many sizes, medians of
-// `repeats`: between the first two ranks of a node, and between the first ranks of two nodes, while the others
-// wait. `nodes` has each rank's node: see Session. Where nodes have unlike numbers of ranks, or ranks do not
-// lie node by node, there is one level, of the slowest link.
+// Collective over `all`, of at least two ranks. Measures the link between the first two ranks of one node, then
+// that between the first ranks of two nodes; the others wait. Both ranks of a pair send at the same time, in
+// many sizes; each time is the median of `repeats`. `nodes` has each rank's node: see Session. If nodes have
+// unequal numbers of ranks, or ranks are not numbered node by node, the only level is the link between nodes.
 std::vector<layout::LinkLevel> measure_links(comm::Communicator& all, const std::vector<int>& nodes,
                                              std::size_t repeats);
 

@@ -31,7 +31,7 @@ std::string line_of(const plan::LayerProfile& layer) {
                        ms(layer.update), mb(layer.activation), mb(layer.parameters));
 }
 
-// As a stage of all layers would take it.
+// Sums the times of all layers, as a stage with all of them would take.
 std::string sum_line(const plan::Profile& profile) {
     double pass = 0;
     double update = 0;
@@ -54,7 +54,7 @@ std::string links_text(const std::vector<layout::LinkLevel>& links) {
     return text;
 }
 
-// A line for each layer that was measured.
+// Formats one line per measured layer.
 std::string table_of(const plan::Profile& profile) {
     std::string table =
         "layer        forward ms  backward ms      halves ms  update ms    kept MB  parameters MB\n";
@@ -109,7 +109,7 @@ void profile(const ProfileConfig& config, const ProfileSubject& subject, const P
     say(fmt::format("the profile is {}\n", config.output));
 }
 
-// Ranks may be slow to come, as where others have more to measure.
+// The patience is an hour, because some ranks measure longer than others.
 void profile(const ProfileConfig& config, const ProfileSubject& subject, const comm::Session& session,
              std::ostream& out) {
     const auto all = session.all_ranks("profile", {});

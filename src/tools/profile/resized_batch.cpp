@@ -52,7 +52,7 @@ void ResizedBatch::add_rows(const model::TokenBatch& batch, kernels::Segment kep
     append(visits_, batch.visits, rows);
 }
 
-// The first row predicts where nothing else is left that does.
+// If no kept row of the sample has a target, its first row gets one.
 void ResizedBatch::add_predictions(const model::TokenBatch& batch, kernels::Segment kept) {
     const auto old_begin = static_cast<std::int32_t>(kept.begin);
     const auto new_begin = static_cast<std::int32_t>(tokens_.size());

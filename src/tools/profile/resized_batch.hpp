@@ -1,4 +1,4 @@
-// A micro-batch that is like another, and shorter or longer.
+// Makes a shorter or longer micro-batch from a given one.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@
 
 namespace trireme::tools {
 
-// How many rows of each sample are kept, at least one, and how often all samples are there. Images are always
-// kept whole.
+// Fraction of the rows of each sample that is kept, at least one row, and number of copies of all samples.
+// Images are always kept whole.
 struct BatchSize {
-    double length = 1;  // share of its rows
+    double length = 1;  // fraction of its rows
     std::size_t copies = 1;
 };
 
-// Rows that belong to no sample are left out.
+// Owns the memory of the resized micro-batch. Rows that belong to no sample are omitted.
 class ResizedBatch {
 public:
     ResizedBatch(const model::TokenBatch& batch, const BatchSize& size);
     ResizedBatch(const ResizedBatch&) = delete;
     ResizedBatch& operator=(const ResizedBatch&) = delete;
 
-    model::TokenBatch view() const;  // of this object's memory
+    model::TokenBatch view() const;  // refers to this object's memory
 
 private:
     void add(const model::TokenBatch& batch, std::size_t segment, std::size_t length);

@@ -25,7 +25,7 @@ std::string property(const char* name, const std::string& value) {
     return fmt::format("<prop id=\"{}\" value=\"{}\"/>", name, value);
 }
 
-// Of each clock what a device draws idle, with some work, and with all it can do.
+// Lists, per clock, the power of an idle device, of a partly busy one and of a fully busy one.
 std::string power_of(const plan::ClusterDevice& device) {
     if (device.clocks.empty()) return {};
     std::string mhz;
@@ -54,7 +54,7 @@ std::string speeds_of(const plan::ClusterDevice& device) {
     return text;
 }
 
-// Hosts around a switch: a message passes the links of two of them.
+// Returns hosts around a switch. A message passes the links of both of its hosts.
 std::string cluster_line(const plan::NodeGroup& group, std::size_t hosts, const layout::Link& link,
                          const std::string& id, const std::string& prefix, const std::string& suffix) {
     const std::string properties = properties_of(group);
@@ -65,10 +65,10 @@ std::string cluster_line(const plan::NodeGroup& group, std::size_t hosts, const 
         properties.empty() ? "/>" : ">" + properties + "</cluster>");
 }
 
-constexpr double no_limit = 1e18;  // bytes a second
+constexpr double no_limit = 1e18;  // bytes per second
 
-// What messages inside of a node pass: where there is but one device, or where cores carry them, nothing that
-// has less than all the bandwidth they like.
+// Returns the link inside of a node. Its bandwidth is unlimited if the node has one device, or if cores carry
+// the messages and are charged for the copies.
 layout::Link way_inside(const plan::NodeGroup& group) {
     layout::Link way = group.inside.value_or(layout::Link{0, no_limit});
     if (group.do_cores_carry) way.bandwidth = no_limit;
@@ -86,7 +86,7 @@ std::string host_text(const plan::NodeGroup& group, const std::string& device) {
                        properties.empty() ? "/>" : ">" + properties + "</host>");
 }
 
-// The half of a way that begins or ends at a device.
+// Returns the half of a route that begins or ends at a device.
 std::string half_way(const std::string& name, const layout::Link& whole) {
     return fmt::format(
         "<link id=\"{}\" bandwidth=\"{}Bps\" latency=\"{:.12g}s\" sharing_policy=\"SPLITDUPLEX\"/>", name,
@@ -106,7 +106,7 @@ std::string way_out(const std::string& device, const std::string& node) {
         node);
 }
 
-// A node whose devices have an adapter each, by which they reach other nodes.
+// Returns a node whose devices each have an adapter of their own to other nodes.
 std::string railed_node(const plan::Cluster& cluster, const plan::NodeGroup& group, std::size_t node) {
     const std::string name = fmt::format("node-{}", node);
     const layout::Link rail{.latency = cluster.between->latency,
@@ -137,7 +137,7 @@ std::string switch_zone(const std::string& zone, const std::string& name) {
                        name);
 }
 
-// Both ways over the link of what stands lower; `also` is passed on the way up.
+// Returns the routes up and down over the link of the lower zone; `also` is an extra link of the route up.
 std::string ways(const std::string& lower, const std::string& upper, const std::string& upper_switch,
                  const std::string& also = "") {
     return fmt::format(
@@ -148,12 +148,13 @@ std::string ways(const std::string& lower, const std::string& upper, const std::
         lower, upper, upper_switch, also);
 }
 
-// The nodes' zones, switches, links and ways, each in its place: SimGrid wants all links before the first way.
+// Parts of the platform file, collected separately because SimGrid needs all links before the first route.
 struct Network {
     std::string zones, switches, links, ways;
 };
 
-// Leaves with ways enough for all that their nodes send take time, and never hold anything up.
+// Returns true if the uplinks of a leaf carry all that its nodes can send. They add latency,
+// but never limit bandwidth.
 bool never_blocks(const plan::Cluster& cluster) {
     if (!cluster.fat_tree) return true;
     const plan::FatTree& tree = *cluster.fat_tree;
@@ -161,8 +162,8 @@ bool never_blocks(const plan::Cluster& cluster) {
            cluster.between->bandwidth * static_cast<double>(tree.leaf_nodes);
 }
 
-// Whether nothing between nodes is shared: each device has an adapter of its own, and the switches have room
-// for all of them. The simulator then solves for what each adapter carries alone.
+// Returns true if nodes share no link: each device has its own adapter, and the switches have room for all of
+// them. The simulator then solves for each adapter alone.
 bool has_own_rails(const plan::Cluster& cluster) {
     return cluster.rails > 1 && never_blocks(cluster) &&
            std::ranges::all_of(cluster.groups, [&](const plan::NodeGroup& group) {
@@ -170,8 +171,8 @@ bool has_own_rails(const plan::Cluster& cluster) {
            });
 }
 
-// Each leaf has one link, as wide as those to all spines together: messages spread over these. Railed nodes
-// reach the spines by themselves.
+// Each leaf has one link, as wide as its links to all spines together, because messages spread over these.
+// Nodes with rails reach the spines by links of their own.
 void add_leaves(Network& network, const plan::Cluster& cluster, bool is_railed) {
     const plan::FatTree& tree = *cluster.fat_tree;
     const std::size_t leaves = (cluster.nodes() + tree.leaf_nodes - 1) / tree.leaf_nodes;
@@ -186,8 +187,8 @@ void add_leaves(Network& network, const plan::Cluster& cluster, bool is_railed) 
     }
 }
 
-// Of several rails a message passes one, on its way up, and has its bandwidth for itself: what others leave of
-// the node's it still has to share. A link for each node is cheaper to simulate than one for all.
+// With several rails, a message passes one of them on its way up and has its bandwidth for itself. It still
+// shares the bandwidth of the node. One link per node is cheaper to simulate than one for all nodes.
 std::string add_rail(Network& network, const plan::Cluster& cluster, const std::string& node) {
     if (cluster.rails == 1) return {};
     network.links += fmt::format(
@@ -203,7 +204,8 @@ std::string free_link(const std::string& name, double latency) {
         name, latency);
 }
 
-// A message to a node of another leaf takes the tree's way, and one to a neighbour the shorter one.
+// A message to another leaf takes the route over the spines, one to a neighbour the
+// shorter route over the leaf.
 void add_railed_node(Network& network, const plan::Cluster& cluster, const plan::NodeGroup& group,
                      std::size_t node) {
     const std::string name = fmt::format("node-{}", node);
@@ -224,7 +226,7 @@ void add_railed_node(Network& network, const plan::Cluster& cluster, const plan:
     add_way("between", "switch", name + "-spine", up);
 }
 
-// What a message takes inside of both its nodes is part of its latency.
+// The latency inside of both nodes is part of a message's latency, so it is subtracted here.
 void add_node(Network& network, const plan::Cluster& cluster, const plan::NodeGroup& group, std::size_t node) {
     const std::string name = fmt::format("node-{}", node);
     const double inside = group.inside ? group.inside->latency : 0;

@@ -1,4 +1,4 @@
-// A cluster in the words of SimGrid.
+// Translation of a cluster into SimGrid's files.
 #pragma once
 
 #include <string>
@@ -7,24 +7,25 @@
 
 namespace trireme::tools {
 
-// The platform file: a host for each device, at the speed of its f32 arithmetic, or of another kind if it has
-// none; with clocks, at one speed and power for each, and with "mhz", which says what they are. One node, or
-// nodes of one device, are a single <cluster>; otherwise each node is one, and a switch joins them, or switches
-// in two rows:
+// Returns the platform file. It has one host per device, with the speed of its f32 arithmetic, or of another
+// type if f32 is unknown. A device with clocks gets one speed and one power per clock; the property "mhz" lists
+// the clocks. One node, or nodes of one device, become a single <cluster>. Otherwise each node is a <cluster>,
+// and one switch joins them, or two levels of switches:
 //
 //   node-0-device-0 --+                       +-- node-1-device-0
 //                     node-0 -- switch -- node-1
 //   node-0-device-1 --+                       +-- node-1-device-1
 //
-// A message passes two links inside of a node, two more between nodes, and two more between leaves; latencies
-// of the cluster are whole ways. Routes are looked for when they are first asked for: of a thousand nodes not
-// all are.
+// A message passes two links inside of a node, two more between nodes, and two more between leaves. Latencies
+// in the cluster file are those of whole routes. SimGrid computes a route when it is first used, because a run
+// on a thousand nodes uses few of all routes.
 std::string platform_text(const plan::Cluster& cluster);
 
-// Whether some of its devices have clocks, with watts.
+// Returns true if a device of the cluster has clocks with watts.
 bool is_metered(const plan::Cluster& cluster);
 
-// The host file: where rank 0 is, and so on, node by node. Throws ConfigError for more ranks than devices.
+// Returns the host file: one device per rank, node by node. Throws ConfigError if there are
+// more ranks than devices.
 std::string hosts_text(const plan::Cluster& cluster, int ranks);
 
 }  // namespace trireme::tools

@@ -34,8 +34,8 @@ std::string simulated_program() {
             " is not there; build Trireme where SimGrid is installed (Debian: ", "libsimgrid-dev)"));
 }
 
-// A file without a name, which this process and those that it becomes can read by the path that is returned,
-// and which goes with the last of them: nothing has to be cleared away.
+// Writes a file without a name and returns its path. This process and the programs that it becomes can read it.
+// The file vanishes with the last of them, so nothing has to be removed.
 std::string nameless_file(const std::string& text) {
     const int file = ::memfd_create("trireme", 0);
     const bool is_written =
@@ -44,8 +44,8 @@ std::string nameless_file(const std::string& text) {
     return cat("/proc/self/fd/", file);
 }
 
-// The program that smpirun, a shell script, starts. The script would add its command line and a line of its own
-// to every message of a run that fails.
+// Returns the program that the shell script smpirun starts. The script itself would add two lines to every
+// message of a run that fails.
 std::string launcher(const std::string& search_path) {
     const auto script = command_path(search_path, "smpirun");
     if (!script)
@@ -60,8 +60,8 @@ std::string launcher(const std::string& search_path) {
     return text.substr(begin + 1, end + name.size() - begin - 1);
 }
 
-// Computing takes what the program says, and neither asking for messages nor the simulator's own habits take
-// anything. Ranks share one copy of the program: it has no variables of its own.
+// Returns the command line. Only the kernels that the program charges take time; polling for messages and
+// SimGrid's own defaults take none. Ranks share one copy of the program, because it has no global variables.
 std::vector<std::string> words_for(const SimulateConfig& config, const plan::Cluster& cluster) {
     const std::string hosts = hosts_text(cluster, config.ranks);
     std::vector<std::string> words{launcher(config.search_path),
@@ -90,7 +90,8 @@ std::vector<std::string> words_for(const SimulateConfig& config, const plan::Clu
 
 }  // namespace
 
-// The simulator takes options that begin with --cfg or --log for its own, so those of the run travel in a file.
+// The simulator takes options that begin with --cfg or --log as its own, so the options
+// of the run are in a file.
 void simulate(const SimulateConfig& config) {
     std::vector<std::string> words = words_for(config, cluster_of(config));
     std::vector<char*> arguments;

@@ -6,7 +6,7 @@
 namespace trireme {
 namespace {
 
-// Of ranks 0 and 1; the others are there, and have no channels.
+// Groups with channels between ranks 0 and 1. All other ranks take part without channels.
 class NcclFailures : public ::testing::Test {
 protected:
     void TearDown() override {
@@ -80,7 +80,7 @@ TEST_F(NcclFailures, NameBothRanksAndWhatNcclSays) {
         const std::string found = error([&] { own->wait(std::array{own->start_receive(values.tensor(), 0)}); });
         expect_start(found, "waited 0.5 s for rank 1's message from rank 0 of the data group");
     }
-    MPI_Barrier(MPI_COMM_WORLD);  // an orderly end would be one of all
+    MPI_Barrier(MPI_COMM_WORLD);  // ranks 0 and 1 abort, because an orderly end is collective
     if (rank_ <= 1) gpu_.postman.abandon();
 }
 
@@ -100,7 +100,7 @@ TEST_F(NcclFailures, GiveUpAllThatAGpuStandsFor) {
         EXPECT_EQ(error([&] { other->is_done(stands); }),
                   "the other group's messages were given up: the job is about to end");
     } else {
-        if (rank_ == 1) {  // asks for both, and never looks whether they have come
+        if (rank_ == 1) {  // requests both receives and never makes progress
             failing->start_receive(values.tensor(), 0);
             other->start_receive(more.tensor(), 0);
         }
@@ -114,7 +114,7 @@ TEST_F(NcclFailures, NameARankThatHasGone) {
     auto own = group();
     OnGpu<float> values(1000, 1);
     if (rank_ == 1) {
-        own->start_receive(values.tensor(), 0);  // and never looks whether it has come
+        own->start_receive(values.tensor(), 0);  // and never makes progress
         gpu_.stand_in.disappear();
     }
     MPI_Barrier(MPI_COMM_WORLD);
@@ -144,7 +144,7 @@ TEST_F(NcclFailures, OfThePairsThatWereLeftOutAreBugs) {
     }
 }
 
-// Nobody waits for ever for a rank that ends by an exception, and nothing is left of it.
+// If a rank ends by an exception, no rank waits forever and no message remains.
 TEST_F(NcclFailures, OfAnotherKindEndAGroupWithItsMessages) {
     OnGpu<float> values(1000, 1);
     try {

@@ -5,9 +5,8 @@
 namespace trireme {
 namespace {
 
-// A group of MPI's that is there until the program ends: what fails leaves messages behind that nobody
-// receives, and MPI gives the next group that is made what tells the messages of one that is freed from
-// others'.
+// An MPI group that lives until the program ends. A failed test leaves messages that no rank receives. If MPI
+// freed their communicator, it could reuse its identity for a later group, which would receive them.
 class KeptGroup final : public comm::Communicator {
 public:
     KeptGroup(const std::string& name, device::Patience patience)
@@ -62,7 +61,7 @@ std::unique_ptr<comm::Communicator> OwnGpu::nccl(const std::string& name, std::v
                             wanted);
 }
 
-// The emulated GPU does nothing while this rank stands in a barrier.
+// Ends the group before the barrier, because the emulated GPU makes no progress while its rank is in one.
 void GpuGroups::TearDown() {
     group_.reset();
     EXPECT_EQ(gpu_.stand_in.complaints(), std::vector<std::string>());

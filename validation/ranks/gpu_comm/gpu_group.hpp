@@ -1,4 +1,4 @@
-// Groups whose messages come from the emulated GPU, by each way that they may take.
+// Groups that send tensors in the memory of the emulated GPU, over each transport.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,24 +24,26 @@ inline std::string way_of(const ::testing::TestParamInfo<Way>& way) {
     return way.param == Way::staged ? "Staged" : "Nccl";
 }
 
-// What a group of GPUs needs; a rank has one of each.
+// The objects that groups of GPUs share. A rank has one of each.
 struct OwnGpu {
     OwnGpu();
 
     StandIn stand_in = {};
     device::GpuQueue queue = {};
-    comm::Postman postman = {};  // looks after the emulated GPU, too
+    comm::Postman postman = {};  // also makes the emulated GPU progress
 
     device::Patience patience(double stall_seconds = 20) const {
         return {.stall_seconds = stall_seconds, .meanwhile = postman.meanwhile()};
     }
     std::unique_ptr<comm::Communicator> group(Way way, const std::string& name, device::Patience patience);
-    // By NCCL alone. `patience` is of its channels; what goes by MPI waits longer.
+    // A group over NCCL with channels for `pairs`. `patience` applies to its channels; the messages over MPI
+    // have
+    // the default limit.
     std::unique_ptr<comm::Communicator> nccl(const std::string& name, std::vector<comm::RankPair> pairs,
                                              device::Patience patience);
 };
 
-// Elements in the GPU's memory.
+// A vector of elements in GPU memory.
 template <class T>
 class OnGpu {
 public:
@@ -66,7 +68,7 @@ private:
     device::Buffer buffer_;
 };
 
-// Memory that a queue reads from and writes to by itself.
+// Page-locked host memory, which a queue copies to and from asynchronously.
 class Pinned {
 public:
     explicit Pinned(std::size_t bytes) : memory_(device::take_pinned_memory(bytes)), bytes_(bytes) {}

@@ -12,10 +12,12 @@
 namespace trireme {
 namespace {
 
-// Every rank sends to the next one and receives from the one before.
+// Every rank sends to the next rank and receives from the previous one.
 class GpuMessagesOf : public GpuGroups {
 protected:
-    // Sends right as many bytes as `sent`, receives as many as `expected`, and tells what was found.
+    // Sends `sent` bytes to the right and receives `expected` bytes from the left. Returns the error message,
+    // or
+    // "nothing".
     std::string exchange(std::size_t sent, std::size_t expected, comm::Label sent_label = 5) {
         OnGpu<float> values(sent / sizeof(float), 1), received(expected / sizeof(float));
         const auto receipt = group_->start_receive(received.tensor(), left_, 5);
@@ -63,7 +65,7 @@ TEST_P(GpuMessagesOf, ArriveInTheOrderTheyWereSent) {
     EXPECT_EQ(group_->traffic().bytes_sent, 4 * sizeof(double));
 }
 
-// Large ones, which no buffer of a library holds; nobody receives before it sends.
+// The messages are too large for the internal buffers of a library, and all ranks send before they receive.
 TEST_P(GpuMessagesOf, GoBothWaysAtOnce) {
     constexpr std::size_t elements = 600'000;
     OnGpu<float> own(counted_from(1000 * group_->rank(), elements));
@@ -160,14 +162,14 @@ TEST_P(GpuMessagesOf, ComeBehindWhatTheQueueStillDoesWithTheirMemory) {
     const auto dispatch = group_->start_send(value.tensor(), right_);
     gpu_.queue.copy(read.data(), got.tensor().data, bytes);
     wait({group_->start_receive(got.tensor(), left_), dispatch});
-    barrier(control);  // all have been sent: all have come
+    barrier(control);  // all messages have been sent, hence received
     gpu_.queue.wait();
 
     for (const float element : read.floats()) ASSERT_EQ(element, 5);
     EXPECT_EQ(got.values(), std::vector<float>(bytes / sizeof(float), 6));
 }
 
-// As a stage waits for gradients while its activations are on their way.
+// A stage waits for gradients in the same way while its activations are in flight.
 TEST_P(GpuMessagesOf, GoOnWhileTheirRankWaitsInAnotherGroup) {
     const auto gradients = gpu_.group(GetParam(), "gradients", gpu_.patience());
     OnGpu<float> activations(1000, 3), got_activations(1000), gradient(1000, 4), got_gradient(1000);
@@ -200,8 +202,9 @@ TEST_P(GpuMessagesOf, GoOnWhileTheirRankWaitsForOneOfTheMachinesMemory) {
     EXPECT_EQ(got.values(), std::vector<float>(1000, 3));
 }
 
-// What a queue that is waited for waits for itself has been sent: no rank holds up another by waiting for its
-// GPU.
+// Messages for which this rank's queue waits have already been sent. Hence a rank that waits for its GPU does
+// not
+// block another rank.
 TEST_P(GpuMessagesOf, LetRanksWaitForTheirGpuWhileTheirOwnAreOnTheWay) {
     constexpr int rounds = 20;
     OnGpu<float> first(30'000, 1), second(30'000, 2), got(30'000);
@@ -220,7 +223,7 @@ TEST_P(GpuMessagesOf, LetRanksWaitForTheirGpuWhileTheirOwnAreOnTheWay) {
     EXPECT_EQ(got.values(), std::vector<float>(30'000, 2));
 }
 
-// A message from `from` to `to`; all ranks make up the same ones.
+// A message from `from` to `to`. All ranks draw the same plan.
 struct Planned {
     int from = 0;
     int to = 0;

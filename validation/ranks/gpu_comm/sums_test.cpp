@@ -5,7 +5,7 @@
 namespace trireme {
 namespace {
 
-// A number that every rank can work out for every other.
+// Returns a number that every rank can compute for any other rank.
 float number(int rank, std::size_t element) {
     const RandomKey key = RandomKey{5}.then(static_cast<std::uint64_t>(rank));
     return static_cast<float>(unit_interval(random_block(key, element)[0]) - 0.5);
@@ -19,14 +19,14 @@ std::vector<float> numbers(int rank, std::size_t count) {
 
 class GpuSums : public GpuGroups {
 protected:
-    // bit for bit: the order is fixed
+    // The sum in rank order, to the bit.
     float sum_of_all(std::size_t element) const {
         float sum = 0;
         for (int rank = 0; rank < group_->size(); ++rank) sum += number(rank, element);
         return sum;
     }
 
-    // Uneven ranges, the second one empty.
+    // Returns uneven ranges of rows per rank. Rank 1 has none.
     std::vector<layout::Range> uneven_ranges() const {
         std::vector<layout::Range> ranges;
         std::size_t begin = 0;

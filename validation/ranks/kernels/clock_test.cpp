@@ -1,4 +1,5 @@
-// A device with clocks: what a kernel takes, and what it consumes. ranks/nodes.xml has such ones.
+// The clock states of a device: the time and energy of kernels. Platform ranks/nodes.xml describes such
+// devices.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -26,12 +27,12 @@ void run(device::ReferenceStream&, const Product&) {}
 void run(device::CpuStream&, const Product&) {}
 void run(device::CudaStream&, const Product&) {}
 
-// As ranks/nodes.xml has it.
+// The values of ranks/nodes.xml.
 constexpr std::array states{device::ClockState{1000, 1}, device::ClockState{750, 0.75},
                             device::ClockState{500, 0.5}};
 constexpr std::array busy_watts{300.0, 200.0, 150.0};
 constexpr double idle_watts = 70;
-constexpr double rounding = 1e-6;  // the simulator's
+constexpr double rounding = 1e-6;  // relative error of the simulator
 
 class ClockOfADevice : public ::testing::Test {
 protected:
@@ -42,7 +43,7 @@ protected:
         if (!device::clock_states().empty()) device::set_clock_state(0);
     }
 
-    // Seconds and joules of what is done.
+    // Returns the seconds and joules that `work` takes.
     template <class Work>
     static std::pair<double, double> cost_of(const Work& work) {
         const double begin = device::now_seconds();
@@ -78,7 +79,7 @@ TEST_F(ClockOfADevice, MakesArithmeticSlowerAndCheaper) {
     }
 }
 
-// Memory does not follow the clock.
+// Memory bandwidth does not depend on the clock.
 TEST_F(ClockOfADevice, LeavesMemoryAsFastAsItWas) {
     set_clock(2, stream_);
 

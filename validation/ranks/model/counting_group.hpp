@@ -1,4 +1,4 @@
-// A group that counts what this rank sends.
+// A communicator that counts the messages and bytes that this rank sends.
 #pragma once
 
 #include <array>

@@ -7,7 +7,7 @@
 namespace trireme::validation {
 namespace {
 
-// Rank r has `first` channels and `more` for each rank before it.
+// Returns the part of `rank`. Rank r has `first` + r * `more` channels.
 model::Channels growing_part(int rank, int ranks, std::size_t first, std::size_t more) {
     const auto count = [&](int r) { return first + more * static_cast<std::size_t>(r); };
     model::Channels part;

@@ -1,10 +1,11 @@
-// What ranks that help each other send, by formula. A helper of m input channels of a slow rank's projection,
-// of w matrices with n outputs together, costs with t rows, in messages and numbers:
-//                     forward                   backward, input    backward, weight
-//   reads what all    w, m n: W    1, t n: P    1, t n: dY         w, m n: dW
-//   reads its own     w, m n: W    1, t m: X    1, t m: dX         w, m n: dW
-// P are the terms of Y. All else joins the sums over all ranks that there are without help, and costs nothing:
-// dX where all read the same, and Y where each reads its own (FlexTP's reduce merging).
+// The traffic of helper ranks, by formula. A helper computes m input channels of a slow rank's projection,
+// whose
+// w matrices have n outputs together. With t rows it costs the following messages and numbers:
+//                             forward                   backward, input    backward, weight
+//   input equal on all ranks  w, m n: W    1, t n: P    1, t n: dY         w, m n: dW
+//   input of the owner alone  w, m n: W    1, t m: X    1, t m: dX         w, m n: dW
+// P are the terms of Y. All other terms join the all-reduces that exist without help, and cost nothing: dX if
+// all ranks read the same input, and Y if each reads its own (FlexTP's reduce merging).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ namespace trireme::validation {
 
 using Migrations = std::vector<layout::Migration>;
 
-// Of the three calls of a projection.
+// The traffic of the three calls of a projection.
 struct Phases {
     Sent forward, backward_input, backward_weight;
 
@@ -28,16 +29,18 @@ struct Phases {
     Sent sum() const;
 };
 
-// What each of an owner's helpers computes of its projection.
+// Returns the number of channels of the projection that each helper of `owner` computes.
 std::vector<std::size_t> lent_by(const Migrations& migrations, int owner,
                                  const model::ProjectionShape& projection);
 
-// By all ranks, of f64.
+// Returns the traffic of all ranks together for an f64 projection of an owner. `lent` has the number of
+// channels
+// per helper.
 Phases expected_of(model::Reads reads, const model::ProjectionShape& owners,
                    const std::vector<std::size_t>& lent, std::size_t rows);
 
-// A first projection of a branch, of one matrix or, of a llama, of two; or a last one. The higher ranks have
-// the larger parts of it.
+// Returns rank `rank`'s part of a projection. With Reads::all it is the first one of a branch, with one matrix,
+// or two for llama. With Reads::own it is the last one. Higher ranks have larger parts.
 model::Projection projection_of(model::Family family, model::Reads reads, int rank, int ranks);
 
 class HelpTraffic : public testing::Test {
@@ -45,11 +48,14 @@ protected:
     int ranks() const { return world_.size(); }
     int rank() const { return world_.rank(); }
 
-    // Rank 1 is helped by all the others, the more the later they come; and, of more than two ranks, rank 1 and
-    // the last one by those between them.
+    // Rank 1 is helped by all other ranks, with fractions that increase with the rank.
     Migrations one_owner() const;
+    // Returns one_owner() and, with more than two ranks, migrations in which rank 1 and the last rank are
+    // helped by
+    // all others.
     std::vector<Migrations> every_help() const;
 
+    // Collective over all ranks. Returns the sum of `own` over them.
     Sent of_all_ranks(const Sent& own);
 
     comm::MpiCommunicator world_{MPI_COMM_WORLD, "tensor", {.stall_seconds = 20}};

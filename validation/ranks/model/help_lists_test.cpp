@@ -1,4 +1,4 @@
-// Each rank keeps other channels; who helps learns which ones it was given.
+// Each rank skips different channels. Helper ranks learn which channels they compute.
 #include <numeric>
 
 #include "ranks/model/help_formula.hpp"
@@ -28,7 +28,9 @@ protected:
         }
     }
 
-    // Of a rank and place, all but some.
+    // Returns the kept channels of a rank per projection: all but every 16th, from an offset that depends on
+    // the
+    // rank and the block.
     Resizing::Lists kept_by(int rank) const {
         Resizing::Lists lists;
         for (const ProjectionShape& shape : projections_[static_cast<std::size_t>(rank)]) {

@@ -1,4 +1,4 @@
-// What projections that ranks help each other with send, by formula: see help_formula.hpp.
+// The messages that a projection with helper ranks sends equal the formula of help_formula.hpp.
 #include <numeric>
 
 #include "ranks/model/help_formula.hpp"
@@ -18,7 +18,7 @@ using validation::Sent;
 
 constexpr ProjectionPlace place{.block = 0, .product = layout::Product::mlp_in};
 
-// All of what this rank needs to call a projection once, and what it sends meanwhile.
+// The objects that this rank needs for one call of a projection, and the traffic that it sends during the call.
 class Bench {
 public:
     Bench(comm::Communicator& world, Family family, Reads reads, const Migrations& migrations,
@@ -44,7 +44,7 @@ public:
 
     static constexpr std::size_t rows = 7;
 
-    // By this rank.
+    // Runs the three calls of the projection and returns what this rank sent in each.
     Phases run() {
         const std::size_t channels = projection_.shape(place).channels;
         const device::Tensor input = kept_.tensor(device::DType::f64, rows, channels);
@@ -140,7 +140,8 @@ TEST_F(RebalancedProjectionTraffic, IsNoneWithoutHelp) {
     }
 }
 
-// Among four, an owner tells two, one of whom tells the third.
+// In a tree over three or four ranks the owner sends to two of them. With four, one of these two serves the
+// last.
 TEST_F(RebalancedProjectionTraffic, LeavesAnOwnerInAsManyMessagesAsItsCircleHasRounds) {
     for (const layout::Spread spread : {layout::Spread::tree, layout::Spread::direct}) {
         Bench bench(world_, Family::gpt2, Reads::all, one_owner(), spread);

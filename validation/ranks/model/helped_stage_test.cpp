@@ -1,4 +1,4 @@
-// Helped projections are all that makes a model send more: see help_formula.hpp.
+// A model with helper ranks sends exactly the messages of its helped projections more: see help_formula.hpp.
 #include "ranks/model/help_formula.hpp"
 #include "ranks/model/stage_run.hpp"
 #include "unit/stage/small_models.hpp"
@@ -14,7 +14,8 @@ using validation::Migrations;
 using validation::run_in_team;
 using validation::Sent;
 
-// A whole model, whose embedding and head send, too, with rows that all have or that each has its own of.
+// A whole model. Its embedding and head also send messages. It runs with sequence parallelism (own rows) and
+// without.
 class HelpedStage : public HelpTraffic, public testing::WithParamInterface<Family> {
 protected:
     HelpedStage() {
@@ -40,7 +41,7 @@ protected:
         return of_all_ranks(counting.sent());
     }
 
-    // The sums of all projections, and a list of channels for each helper.
+    // Returns the traffic of all helped projections, plus one list of channels per helper.
     Sent expected_for(const Migrations& migrations) const {
         Sent expected{migrations.size(), 0};
         for (int owner = 0; owner < ranks(); ++owner) {

@@ -11,12 +11,12 @@ namespace {
 
 RandomKey key_of(const std::string& tensor) { return RandomKey{31}.then(tensor); }
 
-// A number in [-1, 1) for an element of the tensor with that key.
+// Returns a number in [-1, 1) for an element of the tensor with that key.
 double scattered(RandomKey key, std::size_t element) {
     return 2 * unit_interval(random_block(key, element)[0]) - 1;
 }
 
-// Weights wide enough for every term to matter.
+// Sets weights that vary enough for every term to matter.
 void fill(const model::ParameterSpec& spec, device::Tensor part) {
     const double middle = spec.init == model::Init::ones ? 1 : 0;
     const RandomKey key = key_of(spec.name);
@@ -33,7 +33,7 @@ void fill(const model::ParameterSpec& spec, device::Tensor part) {
     });
 }
 
-// A rank's part of a tensor, where it belongs in the whole one.
+// Returns the whole tensor, with the rank's part in its position and zeros elsewhere.
 std::vector<double> in_place(const model::ParameterSpec& spec, device::ConstTensor part) {
     const std::vector<double> numbers = stage::numbers_of(part);
     std::vector<double> whole(spec.all_rows * spec.all_columns, 0.0);
@@ -48,7 +48,7 @@ std::vector<double> in_place(const model::ParameterSpec& spec, device::ConstTens
     return whole;
 }
 
-// A stage with all that it works in.
+// A stage with its memory, and the rebalancing of its projections.
 class Bench {
 public:
     Bench(const StageTask& task, const model::TensorPart& part, const Sharing* sharing)
@@ -106,7 +106,9 @@ public:
     }
 
 private:
-    // Behind what this rank leaves out.
+    // Begins a period with this rank's skipped channels and the team's migrations. Projections without a list
+    // keep
+    // all channels.
     void help(const Sharing& sharing) {
         model::Resizing::Lists kept = sharing.lists;
         for (const model::ProjectionShape& projection : stage_.projections()) {
@@ -140,7 +142,7 @@ private:
         }
     }
 
-    // Of a whole weight.
+    // Zeroes the masked elements of a parameter. Only run_alone() has masks; there parameters are whole.
     void mask(std::size_t parameter) {
         if (task_.masks.empty()) return;
         std::vector<double> numbers = stage::numbers_of(parameters_.values()[parameter]);
@@ -148,7 +150,7 @@ private:
         stage::set_numbers(parameters_.values()[parameter], numbers);
     }
 
-    // Some rows of a (rows, width) that all ranks agree on.
+    // Returns the `own` rows of a (rows, width) tensor whose values are equal on all ranks.
     device::Tensor rows_of(const std::string& name, layout::Range own) {
         const device::Tensor tensor = neighbours_.tensor(task_.dtype, own.count, stage_.width());
         const RandomKey key = key_of(name);

@@ -1,4 +1,4 @@
-// A stage on one rank, alone or with the other ranks of a team, and one micro-batch that passes it.
+// Runs one micro-batch through a stage, on one rank alone or on the ranks of a team.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace trireme::validation {
 
-// What is computed, by whomever.
+// The computation, independent of the ranks that run it.
 struct StageTask {
     const model::ModelConfig& config;
     layout::Range layers;
@@ -20,30 +20,31 @@ struct StageTask {
     bool is_training = true;
     plan::Recompute recompute = plan::Recompute::none;
     stage::BackwardHalves halves = stage::BackwardHalves::together;
-    stage::Masks masks = {};  // of who runs it alone: weights that are zero, and whose gradients count as zero
+    stage::Masks masks = {};  // weights that run_alone() sets to zero, with zero gradients
 };
 
-// Who computes it.
+// The team that computes it.
 struct Sharing {
     comm::Communicator& ranks;
     std::vector<std::size_t> shares;
     bool cuts_rows = false;
-    model::Resizing::Lists lists = {};  // of the channels that this rank keeps in training
+    model::Resizing::Lists lists = {};  // channels that this rank keeps in training
     std::vector<layout::Migration> migrations = {};
     layout::Spread spread = layout::Spread::tree;
 };
 
-// What came of it on this rank.
+// The results on this rank.
 struct StageRun {
     layout::Range own;               // rows of the micro-batch
-    std::vector<double> output;      // (own rows, width); none of the last stage
-    std::vector<double> grad_input;  // (own rows, width); none of the first stage or without training
-    stage::NamedNumbers gradients;   // of whole tensors, with zeros where the rank has no part of them
+    std::vector<double> output;      // (own rows, width); empty for the last stage
+    std::vector<double> grad_input;  // (own rows, width); empty for the first stage or without training
+    stage::NamedNumbers gradients;   // of whole tensors; zero where the rank holds no element
     model::LossState outcome;        // of the last stage
 };
 
-// Weights, inputs and output gradients are functions of their names and places, and so is dropout. The arenas
-// are as large as predicted. A rank alone recomputes nothing and computes both halves of backward together.
+// Weights, inputs, output gradients and dropout are functions of tensor names and positions, so that all runs
+// agree. The arenas have the predicted capacities. run_alone() recomputes nothing and does not split the
+// backward pass.
 StageRun run_alone(device::Stream& stream, const StageTask& task);
 // Collective over the team.
 StageRun run_in_team(device::Stream& stream, const StageTask& task, const Sharing& sharing);

@@ -1,5 +1,5 @@
-// The ranks of a team together are one rank: outputs, gradients, losses and choices of every kind of layer and
-// of whole models, with dropout on.
+// A tensor team computes the same outputs, gradients, losses and choices as one rank. Tested for every kind of
+// layer and for whole models, with dropout on.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -63,7 +63,7 @@ std::vector<Trial> one_of_each_family() {
     return trials;
 }
 
-// Heads and groups enough for four ranks; 8 over shares of 5:2:1 are 5, 2 and 1.
+// Has enough heads and groups for four ranks. 8 heads over shares of 5:2:1 are 5, 2 and 1.
 ModelConfig sharable(const stage::SmallModel& model) {
     ModelConfig config = config_of(model);
     config.width = 16;
@@ -85,7 +85,7 @@ protected:
     Team() : Team(sharable(GetParam().model)) {}
     explicit Team(ModelConfig config) : config_(std::move(config)) {}
 
-    // With sequence parallelism and without.
+    // Calls use(sharing) for even and uneven shares, with sequence parallelism and without (`cuttings`).
     template <class Use>
     void for_each_sharing(const Use& use, std::initializer_list<bool> cuttings = {false, true}) {
         for (const bool cuts_rows : cuttings) {
@@ -143,7 +143,7 @@ private:
         expect_near(own, part, stage::norm_of(all));
     }
 
-    // That the ranks' own gradients add up to what one rank finds.
+    // Expects the sum of the ranks' gradients to equal those of one rank.
     void expect_sums(const stage::NamedNumbers& own, const stage::NamedNumbers& expected) {
         std::vector<double> in_order;
         for (const auto& [name, numbers] : expected) {
@@ -169,7 +169,10 @@ private:
         return sum;
     }
 
-    // Small gradients are as wrong as large ones are, by rounding; those that would be 0 but for that, all.
+    // Returns the norm to which the error of a gradient is relative, at least. Rounding errors of small
+    // gradients
+    // are as large as those of large ones. A gradient that is zero but for rounding is compared with all of
+    // them.
     double floor_of(const std::vector<double>& gradient, double all) const {
         return stage::norm_of(gradient) < GetParam().bar * all ? all : 1e-3 * all;
     }
@@ -197,7 +200,7 @@ TEST_P(Team, TrainsAndEvaluatesAsOneRankDoesHoweverRowsLie) {
     }
 }
 
-// In the one precision that would show the least mistake.
+// Trials in f64 only, where the smallest mistake shows.
 class ExactTeam : public Team {};
 
 TEST_P(ExactTeam, TrainsAsOneRankDoesWhateverItKeeps) {
@@ -257,7 +260,7 @@ TEST_P(ExactTeam, FindsTheSameLossToTheBitOnEveryRank) {
     });
 }
 
-// Wide enough for the ranks to have channels to leave out.
+// A model that is wide enough for each rank to have channels to skip.
 class ResizedTeam : public Team {
 protected:
     ResizedTeam() : Team(wide(GetParam().model)) {}
@@ -269,15 +272,16 @@ protected:
         return config;
     }
 
-    // Where each of some ranks leaves out a tile of its own channels: the lists of this one in `sharing`, the
-    // masks of all in `task`.
+    // Makes rank 1, or all ranks, skip a tile of their own channels. Sets this rank's lists in `sharing` and
+    // the
+    // masks of all resized ranks in `task`.
     void leave_out(bool is_of_all, StageTask& task, Sharing& sharing) const {
         for (int rank = 0; rank < group_.size(); ++rank) {
             if (!is_of_all && rank != 1) continue;
             const TensorPart part{.rank = rank, .shares = sharing.shares};
             const auto projections = stage::projections_of(config_, {{.layers = task.layers, .part = part}});
             const Resizing::Lists lists = stage::scattered_lists(projections);
-            EXPECT_GE(lists.size(), 2 * config_.layers);  // of what all channels go into, at least
+            EXPECT_GE(lists.size(), 2 * config_.layers);  // at least the projections that read all channels
             stage::add_masks(projections, lists, task.masks);
             if (rank == group_.rank()) sharing.lists = lists;
         }
@@ -308,7 +312,8 @@ TEST_P(ResizedTeam, TrainsAsOneRankWithMaskedWeightsAndEvaluatesAsOneWithout) {
     }
 }
 
-// Rank 1 is slow, and of more than two ranks the last one, too, which lends other parts; all others help.
+// Returns migrations in which rank 1 is slow. With more than two ranks the last rank is slow, too, and offloads
+// other fractions. All other ranks help.
 std::vector<layout::Migration> every_migration(int ranks) {
     std::vector<layout::Migration> all;
     const int owners = ranks > 2 ? 2 : 1;
@@ -351,7 +356,7 @@ TEST_P(HelpedTeam, TrainsAndEvaluatesAsOneRank) {
     });
 }
 
-// What is left out is missing everywhere, what is lent nowhere: FlexTP's SEMI.
+// Skipped channels are missing on all ranks, offloaded ones on no rank: FlexTP's SEMI.
 TEST_P(HelpedTeam, LeavesOutSomeAndHasOthersComputeSome) {
     const TokenRows rows(std::array{sample(3, 9), sample(4, 4)});
     for_each_sharing([&](Sharing sharing) {
@@ -366,8 +371,8 @@ TEST_P(HelpedTeam, LeavesOutSomeAndHasOthersComputeSome) {
     });
 }
 
-// A rank with fewer outputs could take more rows at a time, but must not: 300 rows are two tiles for the
-// largest of the shares, and one for the others.
+// All ranks must use the same tiles of rows, although a rank with fewer outputs could use larger ones. 300 rows
+// are two tiles for the largest share and one for the others.
 TEST(TeamHead, CutsRowsIntoTheSameTilesWhateverTheShares) {
     ModelConfig config = sharable(stage::every_small_model().front());
     config.layers = 1;

@@ -1,4 +1,4 @@
-// Parameters, moments and the number of updates, moved between random layouts of a job.
+// Moves parameters, moments and the number of updates between random layouts of a job.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -25,7 +25,7 @@ struct Trial {
     model::Family family;
     device::DType dtype;
     bool shards_optimizer;
-    std::size_t most_elements;  // in flight
+    std::size_t most_elements;  // maximum in flight
 };
 
 class StateOf : public ::testing::TestWithParam<Trial> {
@@ -93,8 +93,9 @@ TEST_P(StateOf, AJobTravelsInAsFewBytesAsCanBe) {
         const std::size_t missing = of_all(state.move_to(layout(number), control_));
         const std::size_t bytes = of_all(control_.traffic().bytes_sent);
 
-        // Beside them each rank says to each other, once, what it has of the whole, and here, how much it
-        // lacks.
+        // Besides the state, each rank sends every other rank two counts: of updates and of kept numbers per
+        // parameter.
+        // of_all() above sends a third number.
         const auto others = static_cast<std::size_t>(control_.size()) - 1;
         const std::size_t said = (2 + 1) * sizeof(double) * others * static_cast<std::size_t>(control_.size());
         EXPECT_EQ(bytes - said, missing * bytes_of(GetParam().dtype)) << "layout " << number;
@@ -114,7 +115,7 @@ TEST_P(StateOf, NothingIsSentToWhereItIs) {
     EXPECT_EQ(state.wrong_numbers(), 0U);
 }
 
-// The ranks are said to be on so many nodes, one behind the other.
+// Assigns the ranks to a given number of nodes, in contiguous runs.
 class StateOfNodes : public StateOf {
 protected:
     MovingState state_on(int nodes, std::uint64_t number) {
@@ -146,7 +147,8 @@ TEST_P(StateOfNodes, IsWhatItWasBehindEveryMoveByTwins) {
     }
 }
 
-// Beside that each rank says to each other what it has of the whole.
+// On one node the state goes through node memory. Messages carry only the two counts and the number of
+// of_all().
 TEST_P(StateOfNodes, GoesToOtherNodesAlone) {
     MovingState state = state_on(1, 0);
     control_.reset_traffic();

@@ -9,14 +9,14 @@ namespace {
 
 using Element = std::tuple<std::string, std::size_t, std::size_t>;  // tensor, row, column
 
-// Of a part of the state: no two are alike, and none is 0.
+// Returns the number of an element; `part` counts values and moments. Numbers are distinct and not 0.
 double number_of(std::size_t part, const Element& element) {
     const auto& [tensor, row, column] = element;
     const RandomKey key = RandomKey{part}.then(tensor);
     return 1 + unit_interval(random_block(key, row * 1000 + column)[0]);
 }
 
-// Calls use(element, its number in memory).
+// Calls use(element, reference to its number in memory).
 template <class Use>
 void for_each_element(const std::vector<mover::BoxInMemory>& boxes, Use&& use) {
     for (const mover::BoxInMemory& place : boxes) {
@@ -39,7 +39,7 @@ std::set<Element> elements_of(const std::vector<mover::BoxInMemory>& boxes) {
     return elements;
 }
 
-// As many groups as the buckets ask for, without anybody in them: nothing is summed here.
+// Returns ghost groups for the buckets of this rank, because the test reduces no gradient.
 stage::DataGroups groups_for(const std::vector<layout::Bucket>& buckets, int rank) {
     stage::DataGroups groups;
     for (const layout::Bucket& bucket : buckets) {

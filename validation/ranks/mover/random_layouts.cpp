@@ -12,10 +12,10 @@ class Drawer {
 public:
     explicit Drawer(std::uint64_t seed) : key_(RandomKey{seed}.then("layout")) {}
 
-    // 1, ..., most.
+    // Returns a number from 1 to `most`.
     std::size_t up_to(std::size_t most) { return 1 + random_block(key_, next_++)[0] % most; }
 
-    // The numbers 0, ..., count - 1 in any order.
+    // Returns the numbers 0, ..., count - 1 in random order.
     std::vector<std::size_t> order(std::size_t count) {
         std::vector<std::size_t> numbers(count);
         std::iota(numbers.begin(), numbers.end(), std::size_t{0});
@@ -28,7 +28,7 @@ private:
     std::uint64_t next_ = 0;
 };
 
-// Ascending, the first one 0.
+// Returns the first layer of each stage, ascending. The first one is 0.
 std::vector<std::size_t> random_cuts(Drawer& drawer, std::size_t layers, std::size_t stages) {
     std::vector<std::size_t> cuts = drawer.order(layers - 1);
     cuts.resize(stages - 1);
@@ -38,8 +38,7 @@ std::vector<std::size_t> random_cuts(Drawer& drawer, std::size_t layers, std::si
     return cuts;
 }
 
-// Everybody in replicas of at most so many ranks, and at most so many of them: who is left over has nothing to
-// do.
+// Distributes `ranks` over replicas within the bounds. The remaining ranks are idle.
 void add_replicas(Drawer& drawer, const LayoutBounds& bounds, std::vector<int> ranks,
                   layout::StageLayout& stage, std::vector<int>& idle) {
     while (!ranks.empty() && stage.replicas.size() < bounds.most_replicas) {

@@ -1,4 +1,4 @@
-// Layouts drawn at random: cuts between any two layers, uneven replicas and shares, idle ranks.
+// Random layouts with arbitrary cuts, uneven replicas and shares, and idle ranks.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@ namespace trireme::validation {
 
 struct LayoutBounds {
     std::size_t ranks = 1;
-    std::size_t layers = 1;         // of the model
-    std::size_t most_shares = 1;    // of a replica
-    std::size_t most_replicas = 1;  // of a stage
+    std::size_t layers = 1;         // number of the model's layers
+    std::size_t most_shares = 1;    // maximum number of ranks per replica
+    std::size_t most_replicas = 1;  // maximum number of replicas per stage
 };
 
 layout::Layout random_layout(std::uint64_t seed, const LayoutBounds& bounds);

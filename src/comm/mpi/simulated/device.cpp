@@ -1,5 +1,5 @@
-// Time and power of a simulated device. Linked by name into every simulated program, so that the linker does
-// not look for those of `device`.
+// Time and power of a simulated device. It is linked explicitly into every simulated program, so that the
+// linker does not take the implementation in src/device.
 
 #include <simgrid/actor.h>
 #include <simgrid/engine.h>
@@ -16,17 +16,18 @@
 namespace trireme::device {
 namespace {
 
-// "1530,1440": hosts say so where their cluster describes clocks, and what is described is metered.
+// Returns the clocks of this host, "1530,1440"; null if the cluster file describes none. SimGrid meters the
+// energy of hosts that have them.
 const char* mhz_of_states() { return sg_host_get_property_value(sg_host_self(), "mhz"); }
 
 }  // namespace
 
-// Unlike MPI_Wtime, it does not cost simulated time itself.
+// Unlike MPI_Wtime, simgrid_get_clock() costs no simulated time itself.
 double now_seconds() { return simgrid_get_clock(); }
 
 bool time_is_simulated() { return true; }
 
-// At a low clock it is fewer flops that take them.
+// The host speed follows the clock state, so a lower clock executes fewer flops in the same time.
 void spend_seconds(double seconds) { smpi_execute_flops(seconds * sg_host_get_speed(sg_host_self())); }
 
 void rest_seconds(double seconds) { sg_actor_sleep_for(seconds); }

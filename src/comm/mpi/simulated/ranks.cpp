@@ -1,4 +1,5 @@
-// What simulated ranks do: they share one process, wait in the simulator, and send memory without values.
+// MPI operations of simulated ranks, which share one process,
+// wait in the simulator, and send memory without values.
 
 #include <mpi.h>
 #include <simgrid/host.h>
@@ -26,14 +27,14 @@
 namespace trireme::comm {
 namespace {
 
-// SimGrid knows hosts, one for each device, and not what they stand in: "node-3-device-1" is of node-3. A host
-// of another name is a node.
+// SimGrid has one host per device and no nodes. A host "node-3-device-1" belongs to node-3; a host with another
+// kind of name is a node by itself.
 std::string_view node_of(const simgrid::s4u::Host& host) {
     const std::string_view name = host.get_cname();
     return name.substr(0, name.find("-device-"));
 }
 
-// The same for all hosts of a node: the number of the first.
+// Returns the index of the first host of this rank's node, which identifies the node.
 int number_of_own_node() {
     const std::vector<simgrid::s4u::Host*> hosts = simgrid::s4u::Engine::get_instance()->get_all_hosts();
     const std::string_view own = node_of(*simgrid::s4u::this_actor::get_host());
@@ -70,13 +71,13 @@ double copied_bytes_per_second() {
     return rate == nullptr ? 0 : std::stod(rate);
 }
 
-// The simulator moves messages by itself.
+// The simulator progresses messages by itself.
 void MpiCommunicator::progress() {}
 
-// SimGrid 3.32 keeps each message that MPI_Test found done in a list of its rank, and every later MPI_Wait
-// searches that list. MPI_Waitany takes messages off the list. So that it returns at once, its second request
-// is that of an empty message which the rank sent to itself before now. Where there is none, MPI_Test has to
-// do.
+// SimGrid 3.32 keeps each message that MPI_Test found done in a list of its rank, and
+// every later MPI_Wait searches that list. MPI_Waitany removes messages from the list.
+// To make it return at once, its second request is that of an empty message that the
+// rank sent to itself earlier. Without such a message this falls back to MPI_Test.
 int MpiCommunicator::test(MPI_Request& request, bool& is_done, MPI_Status& status) {
     int code = MPI_SUCCESS;
     if (messages_to_itself_.empty() || messages_to_itself_.front().sent >= device::now_seconds()) {
@@ -95,8 +96,8 @@ int MpiCommunicator::test(MPI_Request& request, bool& is_done, MPI_Status& statu
     return code;
 }
 
-// Blocks, for to ask again and again would take time that the message does not need. That a message never comes
-// the simulator finds by itself, and then ends every rank; where a stall is an answer, the rank asks instead.
+// Blocks, because polling would take simulated time that the message does not need. If a message never comes,
+// the simulator detects the deadlock and ends every rank. If a stall is an answer, this polls instead.
 void MpiCommunicator::wait_for(Ticket ticket) {
     const auto has_come = [&] {
         constexpr unsigned nap_us = 1000;
@@ -118,13 +119,13 @@ void MpiCommunicator::wait_for(Ticket ticket) {
     }
 }
 
-// All ranks share this process. (SMPI's MPI_Abort would end them with exit code 0.)
+// Ends the process, which all ranks share. (SMPI's MPI_Abort would end it with exit code 0.)
 void Session::abort(int exit_code) const {
     std::fflush(nullptr);
     std::_Exit(exit_code);
 }
 
-// The simulator sees by itself that nobody can go on.
+// Needs no time limit, because the simulator detects a deadlock by itself.
 void Session::end(const std::function<void()>& /*is_stuck*/) {
     if (std::exchange(has_started_, false)) MPI_Finalize();
 }

@@ -1,4 +1,4 @@
-// What ranks do that are processes: they check in, share nodes, wait, abort and end.
+// MPI operations of ranks that are real processes: check-in, node discovery, waiting, abort and end.
 
 #include <mpi.h>
 
@@ -22,8 +22,8 @@
 namespace trireme::comm {
 namespace {
 
-// Empty messages between this rank and some others. Those that have not arrived when an error ends the wait are
-// withdrawn.
+// Empty messages between this rank and some others. The destructor cancels those that have not arrived when an
+// error ends the wait.
 class EmptyMessages {
 public:
     explicit EmptyMessages(MPI_Comm comm) : comm_(comm) {}
@@ -46,7 +46,7 @@ public:
         check_mpi(MPI_Irecv(nullptr, 0, MPI_BYTE, peer, tag, comm_, &request), "MPI_Irecv");
     }
 
-    // Throws as wait_until() does; `what` follows "for ranks 2-3".
+    // Throws the errors of wait_until(). In its message, `what` follows "for ranks 2-3".
     void wait(const device::Patience& patience, const std::string& what) {
         wait_until([&] { return are_done(); }, patience, [&] { return cat(pending_peers(), what); });
     }
@@ -145,8 +145,8 @@ int MpiCommunicator::test(MPI_Request& request, bool& is_done, MPI_Status& statu
 
 void MpiCommunicator::wait_for(Ticket ticket) { Communicator::wait_for(ticket); }
 
-// A large message moves only while both its ranks are inside of MPI: any call lets all go on, this one for
-// nothing.
+// Large messages progress only while both ranks are inside MPI. Any MPI call progresses all of them, so the
+// result of this one is ignored.
 void MpiCommunicator::progress() {
     unasked_sender();
     Communicator::progress();
@@ -155,7 +155,7 @@ void MpiCommunicator::progress() {
 void Session::abort(int exit_code) const {
     std::fflush(nullptr);
     MPI_Abort(MPI_COMM_WORLD, exit_code);
-    std::_Exit(exit_code);  // MPI_Abort does not come back
+    std::_Exit(exit_code);  // not reached: MPI_Abort does not return
 }
 
 void Session::end(const std::function<void()>& is_stuck) {

@@ -20,7 +20,7 @@ struct Facts {
     QueryFacts<Wide<T>>* facts;  // (heads, rows)
 };
 
-// A warp a head of a query.
+// One warp per query and head.
 template <class T>
 __global__ void __launch_bounds__(fact_threads) find_facts(Facts<T> op) {
     using W = Wide<T>;
@@ -57,9 +57,11 @@ const QueryFacts<Wide<T>>* find_query_facts(device::CudaStream& stream, const At
     return facts.facts;
 }
 
-template const QueryFacts<double>* find_query_facts<double>(device::CudaStream&, const AttentionBackward&, double);
+template const QueryFacts<double>* find_query_facts<double>(device::CudaStream&, const AttentionBackward&,
+                                                            double);
 template const QueryFacts<float>* find_query_facts<float>(device::CudaStream&, const AttentionBackward&, float);
-template const QueryFacts<float>* find_query_facts<device::Bf16>(device::CudaStream&, const AttentionBackward&, float);
+template const QueryFacts<float>* find_query_facts<device::Bf16>(device::CudaStream&, const AttentionBackward&,
+                                                                 float);
 
 }  // namespace gpu
 
@@ -71,7 +73,7 @@ bool is_on_chunks(const device::ConstTensor& tensor) {
            (tensor.rows <= 1 || tensor.stride * bytes_of(tensor.dtype) % chunk_bytes == 0);
 }
 
-// A negative scale would make the largest product of a query and a key the smallest score.
+// The scale must be positive: a negative one would turn the largest dot product into the smallest score.
 bool suits_tensor_cores(const AttentionShape& shape, std::initializer_list<device::ConstTensor> tensors) {
     const device::ConstTensor& query = *tensors.begin();
     const std::size_t head_size = query.columns / shape.heads;

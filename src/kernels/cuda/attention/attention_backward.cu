@@ -1,5 +1,5 @@
-// The weights are made again from the scores and log_sum, tile by tile; the sums over queries and those over
-// keys by two kernels, each in order. With m the dropout factors, and delta = grad_output . output for each
+// Recomputes the weights from the scores and log_sum, tile by tile. One kernel sums over keys and another one
+// over queries, each in a fixed order. With m the dropout factors, and delta = grad_output . output for each
 // query:
 //   weight = exp(score - log_sum)        grad_value = (m weight)^T grad_output
 //   grad_score = weight (m (grad_output value^T) - delta)
@@ -23,15 +23,16 @@ struct Backward {
     __device__ const QueryFacts<Wide<T>>* facts_of(const AttentionTile& tile, unsigned head) const {
         return facts + head * query.rows + tile.segment;
     }
-    // `rows` rows from the segment's row `begin` on.
-    __device__ TileRows<T> rows_of(const device::Elements<const T>& matrix, const AttentionTile& tile, unsigned head,
-                                   unsigned begin, unsigned rows) const {
+    // Returns `rows` rows of one head from the segment's row `begin` on.
+    __device__ TileRows<T> rows_of(const device::Elements<const T>& matrix, const AttentionTile& tile,
+                                   unsigned head, unsigned begin, unsigned rows) const {
         const std::size_t row = std::size_t{tile.segment} + begin;
         return {matrix.row(row) + std::size_t{head} * call.head_size, matrix.stride, rows, call.head_size};
     }
 };
 
-// Turns one score into its weight times the dropout factor, and the gradient of that into the score's.
+// Replaces a score by its weight times the dropout factor, and the gradient of that weight by the score's
+// gradient.
 template <class W>
 struct Grader {
     const AttentionCall<W>& call;
@@ -93,7 +94,7 @@ __global__ void __launch_bounds__(tile_threads) find_grad_query(Backward<T> op) 
                            [&](unsigned r) { return op.grad_query.row(tile.first_row() + r) + column; });
 }
 
-// Sums of a tile of keys and what a block needs to make them.
+// The gradient sums of a tile of keys, and the operands of a block.
 template <class T, unsigned vectors>
 struct KeyTile {
     using W = Wide<T>;
@@ -105,7 +106,7 @@ struct KeyTile {
     W grad_key[4][4 * vectors];
     W grad_value[4][4 * vectors];
 
-    // The queries of one head from the segment's row `begin` on.
+    // Adds the contribution of a tile of queries of one head, from the segment's row `begin` on.
     __device__ void add(unsigned head, unsigned begin) {
         const unsigned left = tile.length - begin;
         const unsigned queries = left < tile_side ? left : tile_side;
@@ -122,7 +123,7 @@ struct KeyTile {
         store_weights(scores, weights);
         add_weighted<T, vectors>(weights, grad_output.column_range(chunk, vectors * tile_side), slices,
                                  grad_value);
-        __syncthreads();  // nobody reads the weights any more
+        __syncthreads();  // all threads have read the weights
         store_weights(grads, weights);
         add_weighted<T, vectors>(weights, query.column_range(chunk, vectors * tile_side), slices, grad_key);
     }

@@ -1,4 +1,4 @@
-// What all kernels of attention know, and the facts of a query that the backward pass begins with.
+// Parameters of all attention kernels, and the values per query that the backward pass needs first.
 #pragma once
 
 #include "kernels/cuda/attention/attention_tiles.hpp"
@@ -10,16 +10,16 @@ namespace trireme::kernels::gpu {
 template <class W>
 struct AttentionCall {
     unsigned heads;
-    unsigned sharing;    // heads that share one key and value
+    unsigned sharing;    // query heads per key-value head
     unsigned head_size;  // channels
     W scale;
     bool is_causal;
     bool drops;
-    std::uint32_t threshold;  // random words below it drop
+    std::uint32_t threshold;  // a weight is dropped if its random word is below this
     W kept_factor;            // 1 / (1 - rate)
-    unsigned first_head;      // global number of head 0
+    unsigned first_head;      // global index of head 0
 
-    // Bit i: the weight of key 4 * quad + i stays.
+    // Returns a mask whose bit i is set if the weight of key 4 * quad + i is kept.
     __device__ unsigned kept(const AttentionTile& tile, unsigned head, unsigned query, unsigned quad) const {
         const RandomBlock words = random_block(tile.key(), {quad, query, first_head + head, 1});
         unsigned bits = 0;
@@ -42,7 +42,8 @@ AttentionCall<W> call_of(const AttentionShape& shape, std::size_t columns) {
             .first_head = static_cast<unsigned>(shape.dropout.first_head)};
 }
 
-// Tiles that a kernel is told, and its blocks: those of one tile follow each other, for each head one.
+// A list of tiles in GPU memory. A kernel has one block per tile and head; the blocks of a tile are
+// consecutive.
 struct TileList {
     const AttentionTile* tiles = nullptr;
     unsigned count = 0;
@@ -60,14 +61,15 @@ __device__ inline double exponential(double x) { return exp(x); }
 __device__ inline float logarithm(float x) { return logf(x); }
 __device__ inline double logarithm(double x) { return log(x); }
 
-// Of one query of one head.
+// Values of one query of one head for the backward pass.
 template <class W>
 struct alignas(2 * sizeof(W)) QueryFacts {
     W log_sum;
     W delta;  // grad_output . output
 };
 
-// (heads, rows), in the stream's scratch memory. log_sum is multiplied by `log_factor`.
+// Returns the facts of all queries, (heads, rows), in the stream's scratch memory. log_sum is multiplied by
+// `log_factor`.
 template <class T>
 const QueryFacts<Wide<T>>* find_query_facts(device::CudaStream& stream, const AttentionBackward& op,
                                             Wide<T> log_factor);

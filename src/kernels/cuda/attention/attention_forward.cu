@@ -1,6 +1,6 @@
-// Softmax over one tile of keys after the other, rescaled when a larger score turns up. (Milakov and
-// Gimelshein, 2018; Dao et al., 2022) Heads of more columns than a block has sums for take several blocks, each
-// of which makes all scores.
+// Computes the softmax over one tile of keys at a time and rescales when a larger score occurs. (Milakov and
+// Gimelshein, 2018; Dao et al., 2022) A head with more columns than a block has sums uses several blocks, each
+// of which computes all scores.
 #include "kernels/cuda/attention/attention_call.cuh"
 #include "kernels/cuda/attention/attention_paths.hpp"
 #include "kernels/cuda/attention/attention_products.cuh"
@@ -17,7 +17,7 @@ struct Forward {
     device::Elements<Wide<T>> log_sum;
 };
 
-// Of the four queries of a thread.
+// Softmax state of the four queries of a thread.
 template <class W>
 struct Softmax {
     W largest[4];
@@ -54,8 +54,8 @@ __device__ void mask(const AttentionCall<W>& call, const AttentionTile& tile, un
     }
 }
 
-// Turns scores into weights relative to the largest score so far, and sums to the same scale. Every query sees
-// the first key, so that a largest score is one that it sees.
+// Replaces scores by weights relative to the largest score so far, and rescales the sums. Every query attends
+// to the first key, so the largest score is never a masked one.
 template <class W, unsigned columns>
 __device__ void weigh(Softmax<W>& softmax, W (&scores)[4][4], W (&sums)[4][columns]) {
 #pragma unroll

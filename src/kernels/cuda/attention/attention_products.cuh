@@ -1,5 +1,5 @@
-// Products of tiles for plain kernels of attention, of any type and head size. A block of 16 x 16 threads has a
-// tile of 64 x 64 products, each thread 4 x 4 of them; factors pass through shared memory in slices.
+// Matmuls of tiles for the plain attention kernels, for any type and head size. A block of 16 x 16 threads
+// computes a tile of 64 x 64 sums, each thread 4 x 4 of them. The factors pass through shared memory in slices.
 #pragma once
 
 #include "kernels/cuda/support/language.cuh"
@@ -9,12 +9,12 @@ namespace trireme::kernels::gpu {
 inline constexpr unsigned tile_side = 64;
 inline constexpr unsigned tile_threads = 256;
 inline constexpr unsigned slice_depth = 32;
-inline constexpr unsigned padded_side = tile_side + 4;  // fewer conflicts of banks, and still on 16 bytes
+inline constexpr unsigned padded_side = tile_side + 4;  // fewer bank conflicts, still aligned to 16 bytes
 inline constexpr unsigned slice_elements = slice_depth * padded_side;
 inline constexpr unsigned weight_elements = tile_side * padded_side;
-inline constexpr unsigned block_elements = 2 * slice_elements + weight_elements;  // of shared memory
+inline constexpr unsigned block_elements = 2 * slice_elements + weight_elements;  // in shared memory
 
-// Rows of a tile; zeros beyond.
+// Rows of a tile, with zeros beyond them.
 template <class T>
 struct TileRows {
     const T* first;
@@ -24,7 +24,7 @@ struct TileRows {
     __device__ Wide<T> at(unsigned r, unsigned c) const {
         return r < rows && c < columns ? static_cast<Wide<T>>(first[r * stride + c]) : Wide<T>{0};
     }
-    // At most `count` of the columns from `begin` on.
+    // Returns at most `count` columns from `begin` on.
     __device__ TileRows column_range(unsigned begin, unsigned count) const {
         const unsigned left = columns - begin;
         return {first + begin, stride, rows, left < count ? left : count};
@@ -50,7 +50,7 @@ __device__ void load_transposed(const TileRows<T>& from, unsigned begin, Wide<T>
     }
 }
 
-// products[i][j] += left row 4 y + i . right row 4 x + j, for thread (x, y)
+// products[i][j] += left row (4 y + i) . right row (4 x + j), for thread (x, y)
 template <class T>
 __device__ void multiply_rows(const TileRows<T>& left, const TileRows<T>& right, Wide<T>* slices,
                               Wide<T> (&products)[4][4]) {
@@ -58,7 +58,7 @@ __device__ void multiply_rows(const TileRows<T>& left, const TileRows<T>& right,
     const unsigned x = threadIdx.x % 16;
     const unsigned y = threadIdx.x / 16;
     for (unsigned begin = 0; begin < left.columns; begin += slice_depth) {
-        __syncthreads();  // nobody reads any more what lies in the slices
+        __syncthreads();  // all threads have read the previous slices
         load_transposed(left, begin, slices);
         load_transposed(right, begin, slices + slice_elements);
         __syncthreads();
@@ -74,7 +74,7 @@ __device__ void multiply_rows(const TileRows<T>& left, const TileRows<T>& right,
     }
 }
 
-// Puts a thread's products where add_weighted reads them: weights[column][row].
+// Stores a thread's products as weights[column][row] for add_weighted().
 template <class W>
 __device__ void store_weights(const W (&products)[4][4], W* weights) {
     const unsigned x = threadIdx.x % 16;
@@ -86,8 +86,8 @@ __device__ void store_weights(const W (&products)[4][4], W* weights) {
     }
 }
 
-// sums[i][4 v + j] += over k: weight (4 y + i, k) right(k, 64 v + 4 x + j), for thread (x, y). Begins with a
-// barrier, behind which the weights are there.
+// sums[i][4 v + j] += sum over k of weight(4 y + i, k) right(k, 64 v + 4 x + j), for thread (x, y). Begins with
+// a barrier, after which all weights are stored.
 template <class T, unsigned vectors>
 __device__ void add_weighted(const Wide<T>* weights, const TileRows<T>& right, Wide<T>* slices,
                              Wide<T> (&sums)[4][4 * vectors]) {
@@ -116,7 +116,7 @@ __device__ void add_weighted(const Wide<T>* weights, const TileRows<T>& right, W
     }
 }
 
-// Rows of a result that a thread has columns of, as add_weighted leaves them.
+// Stores a thread's sums from add_weighted(); row(r) is the address of row r of the result.
 template <class T, unsigned vectors, class Row>
 __device__ void store_sums(const Wide<T> (&sums)[4][4 * vectors], unsigned rows, unsigned columns, Row&& row) {
     const unsigned x = threadIdx.x % 16;
@@ -136,7 +136,7 @@ __device__ void store_sums(const Wide<T> (&sums)[4][4 * vectors], unsigned rows,
     }
 }
 
-// Blocks for tiles of heads; of those with more columns than a block has sums for, several for each.
+// Returns a grid with one block per tile and head, or several if a head has more columns than a block has sums.
 template <class W, unsigned vectors>
 device::GpuGrid plain_grid(std::size_t tiles, std::size_t head_size) {
     return {.blocks_x = static_cast<unsigned>(tiles),

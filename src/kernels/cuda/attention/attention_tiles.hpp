@@ -1,6 +1,6 @@
-// Work lists of attention on the GPU: every row, of a segment or of none, lies in exactly one tile, and a block
-// of threads takes one tile of a head. Those with the most work come first, so that none of them is begun when
-// all others are done.
+// Work lists of attention on the GPU. Every row, also outside all segments, lies in exactly one tile, and a
+// block of threads processes one tile of a head. The tiles with the most work come first, so that no large tile
+// starts when all others are done.
 //
 //   rows       . . a a a a a b b . .        tiles of 2 rows
 //   tiles      0 0 1 1 2 2 3 4 4 5 5        0 and 5 are padding: their segment has no rows
@@ -17,30 +17,30 @@
 namespace trireme::kernels::gpu {
 
 struct AttentionTile {
-    std::uint64_t random_key = 0;  // of its segment's dropout
-    std::uint32_t segment = 0;     // its first row
-    std::uint32_t length = 0;      // of the segment; 0: rows that nobody sees and that see nobody
-    std::uint32_t begin = 0;       // the tile's first row, counted from the segment's
-    std::uint32_t rows = 0;        // of the tile
+    std::uint64_t random_key = 0;  // dropout key of its segment
+    std::uint32_t segment = 0;     // first row of its segment
+    std::uint32_t length = 0;      // rows of the segment; 0 for padding, which takes no part in attention
+    std::uint32_t begin = 0;       // first row of the tile, counted from the segment's first row
+    std::uint32_t rows = 0;        // rows of the tile
 
     constexpr RandomKey key() const { return {random_key}; }
     constexpr std::size_t first_row() const { return std::size_t{segment} + begin; }
     friend bool operator==(const AttentionTile&, const AttentionTile&) = default;
 };
 
-// Keys [0, seen_keys) are seen by some query of the tile.
+// Some query of the tile attends to each of the keys [0, seen_keys).
 constexpr std::uint32_t seen_keys(const AttentionTile& queries, bool is_causal) {
     const std::uint32_t end = queries.begin + queries.rows;
     return is_causal && end < queries.length ? end : queries.length;
 }
 
-// Queries [first_query, length) see some key of the tile.
+// Each of the queries [first_query, length) attends to some key of the tile.
 constexpr std::uint32_t first_query(const AttentionTile& keys, bool is_causal) {
     const std::uint32_t first = is_causal ? keys.begin : 0;
     return first < keys.length ? first : keys.length;
 }
 
-// What the rows of a tile are, and so in which order tiles are begun.
+// The meaning of the rows of a tile, which decides the work per tile and so the order of the tiles.
 enum class TileOf : std::uint8_t { queries, keys };
 
 namespace detail {
@@ -54,13 +54,14 @@ inline void add_tiles(std::vector<AttentionTile>& tiles, AttentionTile tile, std
     }
 }
 
-// Without dropout tiles are the same in all layers and steps, and need to be told once.
+// The key is 0 without dropout, so that the tiles are the same in all layers and steps and are sent once.
 inline std::uint64_t random_key(const AttentionDropout& dropout, const Segment& segment) {
     return dropout.is_on() ? dropout.key.then(static_cast<std::uint64_t>(segment.sample)).bits : 0;
 }
 
 }  // namespace detail
 
+// Returns the tiles of `rows` rows, in descending order of work. Throws BugError if the rows exceed 32 bits.
 inline std::vector<AttentionTile> attention_tiles(const AttentionShape& shape, std::size_t rows,
                                                   std::uint32_t tile_rows, TileOf what) {
     if (rows > std::numeric_limits<std::uint32_t>::max() - tile_rows)
@@ -70,7 +71,7 @@ inline std::vector<AttentionTile> attention_tiles(const AttentionShape& shape, s
     std::ranges::sort(segments, {}, &Segment::begin);
     segments.push_back({.begin = rows});
     std::vector<AttentionTile> tiles;
-    std::size_t end = 0;  // of the segments so far
+    std::size_t end = 0;  // end of the segments so far
     for (const Segment& segment : segments) {
         const auto padding = static_cast<std::uint32_t>(end);
         detail::add_tiles(tiles, {.segment = padding}, segment.begin - end, tile_rows);

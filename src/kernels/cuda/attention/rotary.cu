@@ -1,5 +1,5 @@
-// A block turns some rows: its threads make the sines and cosines of these in shared memory, once for all
-// heads, then turn a vector of pairs after the other.
+// A block rotates several rows. Its threads first compute the sines and cosines of these rows in shared memory,
+// once for all heads, and then rotate vectors of channel pairs.
 #include "kernels/cuda/support/elementwise.cuh"
 #include "trireme/kernels/rotary.hpp"
 
@@ -10,10 +10,10 @@ using gpu::Vector;
 using gpu::Wide;
 
 constexpr unsigned turn_threads = 256;
-constexpr unsigned vectors_of_thread = 4;  // aimed at: less, and most threads wait for the sines of a few
-constexpr unsigned most_angles = 2048;     // of a block
+constexpr unsigned vectors_of_thread = 4;  // target: with fewer, most threads wait for the sines of a few
+constexpr unsigned most_angles = 2048;     // per block
 
-// Of a head's frequencies, those of a block, and of the rows as many as give its threads enough to do.
+// The work of one block: a number of frequencies of a head, and enough rows to occupy its threads.
 struct Share {
     unsigned frequencies = 0;
     unsigned rows = 0;
@@ -38,7 +38,8 @@ struct Turn {
     Share share;
 };
 
-// Products are rounded before their sines are taken: far out a fused one would turn by another angle.
+// Rounds each angle (__dmul_rn) before taking its sine. With an FMA, large positions would rotate by another
+// angle.
 template <class W>
 __device__ void make_angles(std::int32_t position, double frequency, bool is_backward, W& cosine, W& sine) {
     double exact_sine = 0;
@@ -108,9 +109,9 @@ void run(device::CudaStream& stream, const Rotary& op) {
                 turn.share = share_of_block(half, heads, width);
                 const std::size_t angles = std::size_t{turn.share.rows} * turn.share.frequencies;
                 const device::GpuGrid grid{.blocks_x = gpu::blocks_for(turn.values.rows, turn.share.rows),
-                                   .blocks_y = gpu::blocks_for(half, turn.share.frequencies),
-                                   .threads = turn_threads,
-                                   .shared_bytes = 2 * angles * sizeof(Wide<T>)};
+                                           .blocks_y = gpu::blocks_for(half, turn.share.frequencies),
+                                           .threads = turn_threads,
+                                           .shared_bytes = 2 * angles * sizeof(Wide<T>)};
                 gpu::start(stream, grid, turn_rows<width, T>, turn);
             });
     });

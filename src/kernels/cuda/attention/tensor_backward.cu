@@ -1,7 +1,8 @@
-// Attention's gradients on tensor cores, with the equations of attention_backward.cu. A block has 64 R queries
-// of one head and takes the tiles of keys that they see, or it has 64 R keys of one group and takes the tiles
-// of queries that see them, for one head after the other: no sum has more than one author. Scores of the latter
-// are transposed, so that whatever is multiplied next lies in registers as tensor cores want it. (Dao, 2023)
+// Gradients of attention on tensor cores, with the equations of attention_backward.cu. In one kernel, a block
+// has 64 R queries of one head and visits the tiles of keys that they attend to. In the other, it has 64 R keys
+// of one key-value head and visits the tiles of queries that attend to them, head by head. Each sum is computed
+// by a single block. The scores of the second kernel are transposed, so that the next left factor is already in
+// registers in the layout of tensor cores. (Dao, 2023)
 #include "kernels/cuda/attention/attention_paths.hpp"
 #include "kernels/cuda/attention/tensor_scores.cuh"
 
@@ -12,7 +13,7 @@ struct Backward {
     AttentionCall<float> call;
     const AttentionTile* tiles;
     device::Elements<const device::Bf16> query, key, value, grad_output;
-    const QueryFacts<float>* facts;  // (heads, rows), log_sum as an exponent of two
+    const QueryFacts<float>* facts;  // (heads, rows), with log_sum to base 2
     device::Elements<device::Bf16> grad_query, grad_key, grad_value;
 
     __device__ const QueryFacts<float>* facts_of(const AttentionTile& tile, unsigned head) const {
@@ -20,9 +21,10 @@ struct Backward {
     }
 };
 
-// D columns, of which a head may have fewer; R tiles of 16 rows for each warp; N rows of each tile that it
-// takes, S of them at a time where registers are few; Left factors lie in their tiles or in registers. Two
-// tiles stay, of two more there are two stages; with queries come what is known of them.
+// D: columns of a tile, at least the head size. R: tiles of 16 rows per warp. N: rows of a streamed tile. S:
+// rows of it that are processed at a time, to save registers. Left: left factors in shared memory or in
+// registers. Shared memory holds two resident tiles, and two stages of two streamed tiles. Streamed queries
+// have their facts with them.
 template <unsigned D, unsigned R, unsigned N>
 struct BackwardBlock {
     static constexpr unsigned rows = 16 * R * tensor_warps;
@@ -30,7 +32,8 @@ struct BackwardBlock {
     static constexpr std::size_t shared_bytes = (2 * rows * D + 2 * stage_elements) * sizeof(device::Bf16);
 };
 
-// Weight of a score, times 1 or 0 for dropout, and the gradient of the score; both lack their constant factor.
+// Replaces a score by its weight times 1 or 0 for dropout, and `grad` by the gradient of the score. Both lack
+// their constant factor, which is applied when the sums are stored.
 __device__ inline void grade(float factor, float kept_factor, bool is_kept, const QueryFacts<float>& facts,
                              float& score, float& grad) {
     const float weight = power_of_two(score * factor - facts.log_sum);
@@ -38,7 +41,7 @@ __device__ inline void grade(float factor, float kept_factor, bool is_kept, cons
     score = is_kept ? weight : 0.0F;
 }
 
-// Rows are queries: those of a warp, and what is known of a lane's.
+// The queries of a warp as rows, with the facts of the lane's queries.
 template <unsigned R>
 struct QueryRows {
     unsigned first;
@@ -57,8 +60,8 @@ struct QueryRows {
     }
 };
 
-// Grades a warp's row tile: facts_of(n, e) are those of the query of an element, kept.has(n, e) says whether
-// its weight stays.
+// Calls grade() for a warp's row tile. facts_of(n, e) returns the facts of an element's query; kept.has(n, e)
+// is true if its weight is kept.
 template <unsigned N, class FactsOf, class Kept>
 __device__ void grade_row_tile(const AttentionCall<float>& call, FactsOf&& facts_of, const Kept& kept,
                                float (&scores)[N / 8][4], float (&grads)[N / 8][4]) {
@@ -83,7 +86,7 @@ __device__ void grade_queries(const AttentionCall<float>& call, const AttentionT
     }
 }
 
-// `facts` are those of the tile's queries, in shared memory.
+// Calls grade() for rows that are keys. `facts` are those of the tile's queries, in shared memory.
 template <bool drops, unsigned R, unsigned N>
 __device__ void grade_keys(const AttentionCall<float>& call, const AttentionTile& tile, unsigned head,
                            const SeeingQueries<R, N>& seeing, const QueryFacts<float>* facts,
@@ -105,7 +108,7 @@ __global__ void __launch_bounds__(tensor_threads) find_grad_query(Backward op) {
     const AttentionTile tile = op.tiles[blockIdx.x / call.heads];
     const unsigned head = blockIdx.x % call.heads;
     const unsigned size = call.head_size;
-    const unsigned row = 16 * R * (threadIdx.x / warp_size);  // the warp's first
+    const unsigned row = 16 * R * (threadIdx.x / warp_size);  // first row of the warp
     device::Bf16* const queries = shared_memory<device::Bf16>();
     device::Bf16* const grad_outputs = queries + Block::rows * D;
     device::Bf16* const stages = grad_outputs + Block::rows * D;
@@ -146,7 +149,7 @@ __global__ void __launch_bounds__(tensor_threads) find_grad_query(Backward op) {
         op.grad_query.row(tile.first_row()) + std::size_t{head} * size, op.grad_query.stride, tile.rows, size);
 }
 
-// Some queries of one head in shared memory, and what is known of them.
+// Queries of one head in shared memory, with their facts.
 struct QueriesThere {
     unsigned head;
     const device::Bf16* queries;
@@ -154,7 +157,7 @@ struct QueriesThere {
     const QueryFacts<float>* facts;
 };
 
-// Rows are keys: those of a warp, and the sums of their gradients.
+// The keys of a warp as rows, with the sums of their gradients.
 template <unsigned D, unsigned R, class Left>
 struct KeyRows {
     Left keys, values;
@@ -182,7 +185,7 @@ struct KeyRows {
     }
 };
 
-// Begins to load those of the first N queries, zeros where there are not so many.
+// Starts the asynchronous load of the facts of the first N queries, with zeros from `count` on.
 template <unsigned N>
 __device__ void load_facts(const QueryFacts<float>* from, unsigned count, QueryFacts<float>* facts) {
     static_assert(N <= tensor_threads);
@@ -198,14 +201,14 @@ __global__ void __launch_bounds__(tensor_threads) find_grad_key_and_value(Backwa
     const AttentionTile tile = op.tiles[blockIdx.x / groups];
     const unsigned group = blockIdx.x % groups;
     const unsigned size = call.head_size;
-    const unsigned row = 16 * R * (threadIdx.x / warp_size);  // the warp's first
+    const unsigned row = 16 * R * (threadIdx.x / warp_size);  // first row of the warp
     device::Bf16* const keys = shared_memory<device::Bf16>();
     device::Bf16* const values = keys + Block::rows * D;
     device::Bf16* const stages = values + Block::rows * D;
     auto* const facts = reinterpret_cast<QueryFacts<float>*>(stages + 2 * Block::stage_elements);
     KeyRows<D, R, Left> own(keys, values, row);
     const unsigned begin = first_query(tile, call.is_causal);
-    const auto turns = static_cast<unsigned>(parts(tile.length - begin, N));  // of one head
+    const auto turns = static_cast<unsigned>(parts(tile.length - begin, N));  // per head
     QueryTurn loaded{group * call.sharing, begin};
     QueryTurn used = loaded;
     const auto load = [&](unsigned, unsigned stage) {
@@ -242,7 +245,7 @@ __global__ void __launch_bounds__(tensor_threads) find_grad_key_and_value(Backwa
         op.grad_value.row(tile.first_row()) + column, op.grad_value.stride, tile.rows, size);
 }
 
-// Kernels whose blocks have 64 times R rows each, and take N at a time.
+// Launches find_grad_query() with blocks of 64 R queries and tiles of N keys.
 template <unsigned D, unsigned R, unsigned N, class Left>
 void start_grad_query(device::CudaStream& stream, const AttentionBackward& op, Backward backward) {
     using Block = BackwardBlock<D, R, N>;

@@ -1,5 +1,5 @@
-// Attention on tensor cores: a block has 64 R queries of one head, each warp 16 R of them, and takes one tile
-// of keys and values after the other while the next one is on its way. (Dao, 2023: FlashAttention-2)
+// Attention on tensor cores. A block has 64 R queries of one head, each warp 16 R of them. It processes one
+// tile of keys and values at a time while the next one is being loaded. (Dao, 2023: FlashAttention-2)
 #include "kernels/cuda/attention/attention_paths.hpp"
 #include "kernels/cuda/attention/tensor_scores.cuh"
 
@@ -14,7 +14,7 @@ struct Forward {
     device::Elements<float> log_sum;
 };
 
-// D columns, of which a head may have fewer; R tiles of 16 queries for each warp; N keys a tile.
+// D: columns of a tile, at least the head size. R: tiles of 16 queries per warp. N: keys per tile.
 template <unsigned D, unsigned R, unsigned N>
 struct ForwardBlock {
     static constexpr unsigned queries = 16 * R * tensor_warps;
@@ -23,7 +23,8 @@ struct ForwardBlock {
     using Queries = std::conditional_t<D <= 64, LeftInRegisters<D, R>, LeftInTile<D>>;
 };
 
-// Of a warp's queries. Weights are relative to `base`, a score before it is scaled; `sum` is a lane's own part.
+// Softmax state of a warp's queries. Weights are relative to `base`, an unscaled score. `sum` covers only the
+// lane's own columns.
 template <unsigned D, unsigned R>
 struct Softmax {
     float base[R][2];
@@ -41,11 +42,11 @@ __device__ inline float sum_of_row(float value) {
     return value + __shfl_xor_sync(all_lanes, value, 2);
 }
 
-// A weight may grow to two to the power of this before those before are made smaller: it has as many digits as
-// any other, and sums of outputs are seldom touched.
+// Largest binary exponent of a weight relative to `base`. Only beyond it is the base moved and are earlier sums
+// rescaled. This is rare and costs no precision in floating point.
 constexpr float most_growth = 8;
 
-// Of a lane's own scores.
+// Returns the largest of a lane's own scores of one row.
 template <unsigned R, unsigned N>
 __device__ float largest_score(const float (&scores)[R][N / 8][4], unsigned r, unsigned half) {
     float largest = scores[r][0][2 * half];
@@ -55,8 +56,8 @@ __device__ float largest_score(const float (&scores)[R][N / 8][4], unsigned r, u
     return largest;
 }
 
-// Moves the base of rows whose scores have grown too far, and what was summed before. Lanes ask each other for
-// their rows' largest score where one has seen such a score: seldom.
+// Moves the base of rows whose scores exceed it too far, and rescales their earlier sums. The lanes exchange
+// the largest scores of their rows only if some lane has such a score, which is rare.
 template <unsigned D, unsigned R, unsigned N>
 __device__ void move_base(float factor, const float (&scores)[R][N / 8][4], Softmax<D, R>& softmax) {
     float largest[R][2];
@@ -69,7 +70,7 @@ __device__ void move_base(float factor, const float (&scores)[R][N / 8][4], Soft
             is_far = is_far || (largest[r][half] - softmax.base[r][half]) * factor > most_growth;
         }
     }
-    if (__ballot_sync(all_lanes, is_far) == 0) return;  // a warp goes on together
+    if (__ballot_sync(all_lanes, is_far) == 0) return;  // the same branch for the whole warp
 #pragma unroll
     for (unsigned r = 0; r < R; ++r) {
         float rescale[2];
@@ -88,7 +89,7 @@ __device__ void move_base(float factor, const float (&scores)[R][N / 8][4], Soft
     }
 }
 
-// Turns scores into weights.
+// Replaces scores by weights and adds them to the sums.
 template <unsigned D, unsigned R, unsigned N>
 __device__ void weigh(float factor, float (&scores)[R][N / 8][4], Softmax<D, R>& softmax) {
 #pragma unroll
@@ -119,7 +120,7 @@ __device__ void drop(const AttentionCall<float>& call, const AttentionTile& tile
     }
 }
 
-// Stores a warp's log_sum and replaces its sums by what outputs are multiplied by.
+// Stores log_sum of a warp's queries and replaces softmax.sum by the factors of the outputs.
 template <unsigned D, unsigned R>
 __device__ void finish(const Forward& op, const AttentionTile& tile, unsigned head, unsigned row,
                        Softmax<D, R>& softmax) {
@@ -145,7 +146,7 @@ __global__ void __launch_bounds__(tensor_threads) attend(Forward op) {
     const AttentionTile tile = op.tiles[blockIdx.x / call.heads];
     const unsigned head = blockIdx.x % call.heads;
     const unsigned size = call.head_size;
-    const unsigned row = 16 * R * (threadIdx.x / warp_size);  // the warp's first
+    const unsigned row = 16 * R * (threadIdx.x / warp_size);  // first row of the warp
     device::Bf16* const queries = shared_memory<device::Bf16>();
     device::Bf16* const stages = queries + Block::queries * D;
     Softmax<D, R> softmax{};

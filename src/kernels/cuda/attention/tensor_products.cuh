@@ -1,4 +1,4 @@
-// Products of tiles by tensor cores. A warp has 16 R rows of a product, which its lanes hold as
+// Matmuls of tiles on tensor cores. A warp has 16 R rows of a result, in the layout that
 // hardware/tensor_core.cuh shows.
 #pragma once
 
@@ -8,33 +8,35 @@ namespace trireme::kernels::gpu {
 
 __device__ inline unsigned own_lane() { return threadIdx.x % warp_size; }
 
-// Where a lane says that rows begin, of the four matrices of 16 rows and 16 columns: in a left factor and,
-// where matrices are loaded transposed, in the right one of weights.
+// Returns the offset of the row that a lane passes to load_matrices() for 16 x 16 elements of a left factor. It
+// also serves load_transposed_matrices() for the right factor of add_weighted_tile().
 template <unsigned D>
 __device__ constexpr unsigned left_place(unsigned row, unsigned lane) {
     return swizzled_offset<D>(row + lane % 16, lane / 16);
 }
 
-// Likewise in a right factor that is multiplied transposed.
+// Returns the offset of the row that a lane passes to load_matrices() for a right factor that is used
+// transposed.
 template <unsigned D>
 __device__ constexpr unsigned right_place(unsigned lane) {
     return swizzled_offset<D>(lane / 16 * 8 + lane % 8, lane / 8 % 2);
 }
 
-// A warp's rows of a left factor, loaded from their tile whenever they are used.
+// A warp's rows of a left factor, loaded from shared memory at each use.
 template <unsigned D>
 struct LeftInTile {
     const device::Bf16* tile;
     unsigned place;
 
-    __device__ LeftInTile(const device::Bf16* rows, unsigned row) : tile(rows), place(left_place<D>(row, own_lane())) {}
+    __device__ LeftInTile(const device::Bf16* rows, unsigned row)
+        : tile(rows), place(left_place<D>(row, own_lane())) {}
     __device__ void load() {}
     __device__ Matrices operator()(unsigned r, unsigned k) const {
         return load_matrices(tile + (place ^ 16 * k) + 16 * r * D);
     }
 };
 
-// Likewise, loaded once: for tiles that stay, where registers are left.
+// A warp's rows of a left factor, loaded into registers once; for resident tiles if there are enough registers.
 template <unsigned D, unsigned R>
 struct LeftInRegisters {
     LeftInTile<D> from;
@@ -50,7 +52,7 @@ struct LeftInRegisters {
     __device__ const Matrices& operator()(unsigned r, unsigned k) const { return of[r][k]; }
 };
 
-// products += left rows times right rows (N), transposed
+// products += left (16 R rows) right^T (right has N rows)
 template <unsigned D, unsigned R, unsigned N, class Left>
 __device__ void multiply_tiles(const Left& left, const device::Bf16* right, float (&products)[R][N / 8][4]) {
     const unsigned place = right_place<D>(own_lane());
@@ -71,13 +73,13 @@ __device__ void multiply_tiles(const Left& left, const device::Bf16* right, floa
     }
 }
 
-// A product of 16 x 16 as a left factor.
+// Converts 16 x 16 sums to a left factor in bf16.
 __device__ inline Matrices packed(const float (&left)[4], const float (&right)[4]) {
     return {
         {pack(left[0], left[1]), pack(left[2], left[3]), pack(right[0], right[1]), pack(right[2], right[3])}};
 }
 
-// sums += weights times the N rows of right
+// sums += weights right (right has N rows)
 template <unsigned D, unsigned R, unsigned N>
 __device__ void add_weighted_tile(const float (&weights)[R][N / 8][4], const device::Bf16* right,
                                   float (&sums)[R][D / 8][4]) {

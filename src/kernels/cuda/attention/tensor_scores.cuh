@@ -1,5 +1,5 @@
-// Scores of attention as the lanes of a warp hold them: element e of part n of row tile r is that of row
-// 16 r + 8 (e / 2) + lane / 4 and column 8 n + 2 (lane % 4) + e % 2. Exponentials are powers of two.
+// Attention scores in the registers of a warp. Element e of part n of row tile r belongs to
+// row 16 r + 8 (e / 2) + lane / 4 and column 8 n + 2 (lane % 4) + e % 2. Exponentials are powers of two.
 #pragma once
 
 #include "kernels/cuda/attention/attention_call.cuh"
@@ -17,8 +17,8 @@ __device__ constexpr unsigned column_of(unsigned n, unsigned e, unsigned lane) {
     return 8 * n + 2 * (lane % 4) + e % 2;
 }
 
-// Which scores count, where rows are queries: 16 R from `query` on, N keys from `key` on. Every query sees the
-// first key.
+// Mask of a tile whose rows are queries: 16 R queries from `query` on, N keys from `key` on. Every query
+// attends to the first key.
 template <unsigned R, unsigned N>
 struct SeenKeys {
     unsigned query, key, length;
@@ -31,7 +31,7 @@ struct SeenKeys {
     }
 
 private:
-    // How many keys the query of an element sees, from its lane's first column on.
+    // Number of keys, from the lane's first column on, that the query of an element attends to.
     __device__ unsigned own_keys(unsigned r, unsigned e) const {
         const unsigned begin = key + column_of(0, 0, own_lane());
         const unsigned after = query + row_of(r, e, own_lane()) + 1;
@@ -40,8 +40,8 @@ private:
     }
 };
 
-// Likewise where rows are keys. Queries beyond the segment have zeros for rows, and so weights that change
-// nothing; keys beyond it have rows of their own that nobody stores.
+// Mask of a tile whose rows are keys. Queries beyond the segment are zero rows, so their weights change
+// nothing. Keys beyond it produce rows that are not stored.
 template <unsigned R, unsigned N>
 struct SeeingQueries {
     unsigned key, query;
@@ -54,7 +54,7 @@ struct SeeingQueries {
     }
 };
 
-// Scores that do not count become those whose weight is zero.
+// Sets masked scores to a value whose weight is zero.
 template <template <unsigned, unsigned> class Seen, unsigned R, unsigned N>
 __device__ void mask(const Seen<R, N>& seen, float (&scores)[R][N / 8][4]) {
     if (seen.are_all()) return;
@@ -67,12 +67,12 @@ __device__ void mask(const Seen<R, N>& seen, float (&scores)[R][N / 8][4]) {
                 if (!seen.has(r, n, e)) scores[r][n][e] = std::numeric_limits<float>::lowest();
 }
 
-// Which weights stay, where rows are queries. Four neighbouring keys have their random words from one block,
-// and the two lanes that hold them hold two rows of them: each draws for one row and tells the other.
+// Dropout mask of a tile whose rows are queries. Four adjacent keys share one random block, and two lanes hold
+// these keys for the same two rows. Each lane draws for one row and passes the result to the other.
 template <unsigned N>
 struct KeptOfQueries {
     static_assert(N <= 64);
-    unsigned of_rows[2];  // four bits for each part of 8 columns
+    unsigned of_rows[2];  // four bits per part of 8 columns
 
     __device__ KeptOfQueries(const AttentionCall<float>& call, const AttentionTile& tile, unsigned head,
                              unsigned query, unsigned key) {
@@ -91,8 +91,8 @@ struct KeptOfQueries {
     }
 };
 
-// Likewise where rows are keys: of four lanes that hold four neighbouring keys each draws for one of the four
-// elements that all of them have of a part.
+// Dropout mask of a tile whose rows are keys. Four lanes hold four adjacent keys; each draws for one of the
+// four elements that they have of a part.
 template <unsigned N>
 struct KeptOfKeys {
     static_assert(N <= 64);
@@ -116,13 +116,13 @@ struct KeptOfKeys {
     }
 };
 
-// Without dropout.
+// The mask without dropout.
 struct AllKept {
     __device__ AllKept(const AttentionCall<float>&, const AttentionTile&, unsigned, unsigned, unsigned) {}
     __device__ static constexpr bool has(unsigned, unsigned) { return true; }
 };
 
-// Where a block of keys is: tiles of the queries that see them, [begin, length), of one head after the other.
+// Loop position of a block of keys: it visits the tiles of the queries [begin, length), head by head.
 struct QueryTurn {
     unsigned head, query;
 
@@ -134,9 +134,10 @@ struct QueryTurn {
     }
 };
 
-// Rows [begin, end) of one head, counted from the first one of a tile's segment.
-inline __device__ ChunkRows head_rows(const device::Elements<const device::Bf16>& matrix, const AttentionTile& tile,
-                                      unsigned head, unsigned head_size, unsigned begin, unsigned end) {
+// Returns rows [begin, end) of one head, counted from the first row of the tile's segment.
+inline __device__ ChunkRows head_rows(const device::Elements<const device::Bf16>& matrix,
+                                      const AttentionTile& tile, unsigned head, unsigned head_size,
+                                      unsigned begin, unsigned end) {
     return {matrix.row(std::size_t{tile.segment} + begin) + std::size_t{head} * head_size,
             static_cast<std::uint32_t>(matrix.stride), end - begin, head_size};
 }

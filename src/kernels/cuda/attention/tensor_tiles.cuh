@@ -1,8 +1,8 @@
-// Tiles of bf16 in shared memory. A tile has `D` columns, a power of two, 8 of which are a chunk of 16 bytes;
-// chunks of a row change places by its number, so that eight rows' chunks of one column lie in different banks.
-// So 16 n rows and 2 k chunks further is a place that one exclusive or and one sum find:
+// Tiles of bf16 in shared memory. A tile has `D` columns, a power of two; 8 columns are a chunk of 16 bytes.
+// The chunks of a row are permuted (swizzled) by the row number, so that the same chunk of eight rows lies in
+// different banks. The offset of 16 n rows and 2 k chunks further needs one XOR and one addition:
 //
-//   swizzled_offset(row + 16 n, chunk + 2 k) = (swizzled_offset(row, chunk) ^ 16 k) + 16 n D        for chunk < 2
+//   swizzled_offset(row + 16 n, chunk + 2 k) = (swizzled_offset(row, chunk) ^ 16 k) + 16 n D    for chunk < 2
 #pragma once
 
 #include "kernels/cuda/hardware/tensor_core.cuh"
@@ -13,7 +13,7 @@ namespace trireme::kernels::gpu {
 inline constexpr unsigned tensor_warps = 4;
 inline constexpr unsigned tensor_threads = tensor_warps * warp_size;
 
-// Rows in the GPU's memory, on 16 bytes; what is beyond them is zero. Columns are a multiple of 8.
+// Rows in global memory, aligned to 16 bytes. Loads beyond them yield zeros. `columns` is a multiple of 8.
 struct ChunkRows {
     const device::Bf16* first;
     std::uint32_t stride;
@@ -29,7 +29,8 @@ __device__ constexpr unsigned swizzled_offset(unsigned row, unsigned chunk) {
     return row * D + (chunk ^ row % 8) * 8;
 }
 
-// Begins to load the first `count` rows; all threads of a block do, each always the same chunk of a row.
+// Starts the asynchronous load of the first `count` rows. All threads of the block take part; a thread loads
+// the same chunk of several rows.
 template <unsigned D, unsigned count>
 __device__ void load_tile(const ChunkRows& from, device::Bf16* tile) {
     constexpr unsigned chunks = D / 8;
@@ -45,8 +46,8 @@ __device__ void load_tile(const ChunkRows& from, device::Bf16* tile) {
         copy_async<16>(to + i * D, place + std::size_t{i} * from.stride, i < rows);
 }
 
-// Writes a warp's sums, times a factor of their row, by way of its own rows of `tile`: to row `row` + r of
-// `to` where that is one of `rows`. factor(r, half) is that of row 16 r + 8 half + lane / 4.
+// Multiplies a warp's sums by a factor per row and stores them, through the warp's own rows of `tile`, in rows
+// `row` + r of `to` that are below `rows`. factor(r, half) is the factor of row 16 r + 8 half + lane / 4.
 template <unsigned D, unsigned R, class Factor>
 __device__ void store_tile(const float (&sums)[R][D / 8][4], Factor&& factor, device::Bf16* tile, unsigned row,
                            device::Bf16* to, std::size_t stride, unsigned rows, unsigned columns) {
@@ -75,8 +76,8 @@ __device__ void store_tile(const float (&sums)[R][D / 8][4], Factor&& factor, de
     }
 }
 
-// Calls begin() once what load(0, 0) and the block before it began to load is there, and use(t, stage) for
-// t < count, while what load(t + 1, other stage) began to load is on its way. Ends with a barrier.
+// Double buffering: calls begin() when load(0, 0) and all loads that the block started before are complete.
+// Then calls use(t, stage) for t < count while load(t + 1, other stage) is in flight. Ends with a barrier.
 template <class Load, class Begin, class Use>
 __device__ void use_in_turn(unsigned count, Load&& load, Begin&& begin, Use&& use) {
     if (count > 0) load(0, 0);
@@ -89,7 +90,7 @@ __device__ void use_in_turn(unsigned count, Load&& load, Begin&& begin, Use&& us
         commit_copies();
         use(t, t % 2);
         wait_for_copies<0>();
-        __syncthreads();  // t + 1 is here for all, and nobody reads t any more
+        __syncthreads();  // tile t + 1 is loaded for all threads, and all have read tile t
     }
 }
 

@@ -1,5 +1,5 @@
-// The language of kernels as CUDA has it, and how it starts one. The tests' emulated GPU has files of its own
-// for those in this folder: its compiler finds them first.
+// The CUDA version of the kernel language and of kernel launches. The emulated GPU of the tests has its own
+// version of the files in this folder; its include path finds those first.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,14 +11,14 @@
 
 namespace trireme::kernels::gpu {
 
-// Shared memory that the launch gave the block, on 16 bytes.
+// Returns the dynamic shared memory of the block, aligned to 16 bytes.
 template <class T>
 __device__ T* shared_memory() {
     extern __shared__ uint4 trireme_shared_memory[];
     return reinterpret_cast<T*>(trireme_shared_memory);
 }
 
-// Behind all that the queue was given.
+// Appends a kernel to the queue.
 template <class... Parameters>
 void start_kernel(device::GpuQueue& queue, const device::GpuGrid& grid, void (*kernel)(Parameters...),
                   std::type_identity_t<Parameters>... arguments) {

@@ -1,17 +1,17 @@
-// Instructions of tensor cores and asynchronous copies, of Ampere and what came after it, for whole warps. (PTX
-// ISA, "Warp-level matrix instructions") A matrix of 8 x 8 lies in one word of each lane, two numbers a word:
+// Tensor-core instructions and asynchronous copies of Ampere and later GPUs. Whole warps execute them. (PTX
+// ISA, "Warp-level matrix instructions") An 8 x 8 matrix occupies one word per lane, two numbers per word:
 //
 //   lane 4 g + t                row g, columns 2 t and 2 t + 1
 //   left factor, 16 x 16        four matrices: | 0 2 |        right factor, 16 x 8: two transposed ones, | 0 |
 //                                              | 1 3 |                                                   | 1 |
-//   sums, 16 x 8                of lane 4 g + t: 0 and 1 in row g, 2 and 3 in row g + 8
+//   sums, 16 x 8                lane 4 g + t: sums 0 and 1 in row g, sums 2 and 3 in row g + 8
 #pragma once
 
 #include "trireme/device/bf16.hpp"
 
 namespace trireme::kernels::gpu {
 
-// A lane's words of four matrices of 8 x 8.
+// One lane's words of four 8 x 8 matrices.
 struct Matrices {
     unsigned of[4];
 };
@@ -20,7 +20,8 @@ __device__ inline unsigned shared_place(const void* memory) {
     return static_cast<unsigned>(__cvta_generic_to_shared(memory));
 }
 
-// The rows of matrix m begin where lanes 8 m to 8 m + 7 say, on 16 bytes of shared memory.
+// Loads four matrices from shared memory. Lanes 8 m to 8 m + 7 pass the addresses of the rows of matrix m,
+// aligned to 16 bytes.
 __device__ inline Matrices load_matrices(const device::Bf16* row) {
     Matrices m;
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -30,7 +31,7 @@ __device__ inline Matrices load_matrices(const device::Bf16* row) {
     return m;
 }
 
-// Likewise, each matrix transposed.
+// Like load_matrices(), but transposes each matrix.
 __device__ inline Matrices load_transposed_matrices(const device::Bf16* row) {
     Matrices m;
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -49,6 +50,7 @@ __device__ inline void multiply_add(float (&sums)[4], const Matrices& left, unsi
         : "r"(left.of[0]), "r"(left.of[1]), "r"(left.of[2]), "r"(left.of[3]), "r"(right_low), "r"(right_high));
 }
 
+// Rounds two numbers to bf16 and packs them into one word.
 __device__ inline unsigned pack(float low, float high) {
     unsigned word;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
@@ -61,8 +63,9 @@ __device__ inline float power_of_two(float x) {
     return power;
 }
 
-// 8 or 16 bytes, on as many, from the GPU's memory to shared memory, zeros unless `is_there`: then `from` is
-// not read. They are there for a thread once it has waited for their group, and for others behind a barrier.
+// Copies 8 or 16 bytes, with the same alignment, from global to shared memory. Writes zeros and does not read
+// `from` if `is_there` is false. The thread sees the data after it has waited for their group, other threads
+// after a barrier.
 template <unsigned bytes>
 __device__ void copy_async(void* to, const void* from, bool is_there) {
     static_assert(bytes == 8 || bytes == 16);
@@ -83,7 +86,7 @@ __device__ void copy_async(void* to, const void* from, bool is_there) {
 
 __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-// For all groups but so many of the latest.
+// Waits for all groups of copies except the latest `but` groups.
 template <unsigned but>
 __device__ void wait_for_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(but) : "memory");

@@ -1,4 +1,4 @@
-// A block a row. The logits are read once for the loss and the choice, and once more for gradients.
+// One block per row. The logits are read once for the loss and the choice, and once more for gradients.
 #include "kernels/cuda/loss/logit_row.cuh"
 #include "trireme/kernels/cross_entropy.hpp"
 
@@ -17,7 +17,7 @@ struct Rows {
     double smoothing;
 };
 
-// Differences from the largest logit, so that little is lost where all logits are large.
+// Uses differences from the largest logit, which keep precision if all logits are large.
 template <class W>
 __device__ double loss_of(const gpu::LogitSums<W>& sums, double target_logit, double mean, double smoothing) {
     const auto largest = static_cast<double>(sums.largest);
@@ -39,7 +39,7 @@ __device__ void write_gradient(const Rows<T>& op, T* x, unsigned place, const gp
                             .right = static_cast<W>(scale * (1 - op.smoothing))});
 }
 
-// A target beyond the vocabulary, which other backends refuse, makes the loss NaN.
+// A target beyond the vocabulary makes the loss NaN; other backends throw.
 template <class T>
 __global__ void __launch_bounds__(gpu::most_row_threads) cross_entropy(Rows<T> op) {
     using W = Wide<T>;

@@ -1,4 +1,4 @@
-// Passes of a block over a row of logits, for a whole vocabulary and for a part of one.
+// Passes of a block over a row of logits, for a whole vocabulary or a part of it.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,8 @@ namespace trireme::kernels::gpu {
 inline constexpr unsigned most_row_threads = 1024;
 inline constexpr unsigned no_column = 0xFFFFFFFFU;
 
-// Few long rows at a time stay in the second-level cache until they are read again, for gradients.
+// Returns a grid with one block per row. Large blocks for long rows limit the rows in progress, so that they
+// stay in the L2 cache until they are read again for gradients.
 inline device::GpuGrid block_a_row_of_logits(std::size_t rows, std::size_t columns) {
     constexpr std::size_t long_row = 8192;
     return {.blocks_x = blocks_for(rows, 1), .threads = columns < long_row ? 256 : most_row_threads};
@@ -21,18 +22,18 @@ inline device::GpuGrid block_a_row_of_logits(std::size_t rows, std::size_t colum
 __device__ inline float quick_exp(float x) { return __expf(x); }
 __device__ inline double quick_exp(double x) { return std::exp(x); }
 
-// Which of a part's columns the target is; no_column if the part has not got it.
+// Returns the target's column in the rank's part; no_column if the part does not hold it.
 __device__ inline unsigned column_of(std::int32_t target, std::size_t first_column, std::size_t columns) {
     const std::size_t place = static_cast<std::size_t>(target) - first_column;
     return place < columns ? static_cast<unsigned>(place) : no_column;
 }
 
-// What is known of some of a row's columns. No default values: it lies in shared memory.
+// Statistics of some columns of a row. It has no default values, because it is used in shared memory.
 template <class W>
 struct LogitSums {
-    W largest;        // never -infinity: a difference from it is a number
-    W exp_sum;        // of exp(logit - largest)
-    W distances;      // sum of logit - pivot: of small numbers where all logits are large
+    W largest;        // never -infinity, so that differences from it are never NaN
+    W exp_sum;        // sum of exp(logit - largest)
+    W distances;      // sum of logit - pivot, which keeps precision if all logits are large
     unsigned choice;  // first column of the largest logit
 };
 
@@ -41,7 +42,7 @@ __device__ LogitSums<W> sums_of_nothing() {
     return {std::numeric_limits<W>::lowest(), 0, 0, no_column};
 }
 
-// NaNs are never the largest, and show in the sums.
+// Adds a vector to the statistics. A NaN is never the largest logit but makes the sums NaN.
 template <class T, unsigned width>
 __device__ void add(LogitSums<Wide<T>>& sums, unsigned column, const Vector<T, width>& x, Wide<T> pivot) {
     Wide<T> largest = sums.largest;
@@ -58,7 +59,7 @@ __device__ void add(LogitSums<Wide<T>>& sums, unsigned column, const Vector<T, w
     }
 }
 
-// Of both; the same bits whichever comes first.
+// Merges two statistics; bitwise symmetric in a and b.
 template <class W>
 __device__ LogitSums<W> joined(const LogitSums<W>& a, const LogitSums<W>& b) {
     const bool is_a_larger = a.largest > b.largest;
@@ -80,14 +81,14 @@ __device__ LogitSums<W> exchanged(const LogitSums<W>& sums, int distance) {
             exchanged(sums.distances, distance), exchanged(sums.choice, distance)};
 }
 
-// What distances are taken from.
+// Returns the pivot of LogitSums::distances: the first logit if it is finite, else 0.
 template <class T>
 __device__ Wide<T> pivot_of(const T* row) {
     const auto first = static_cast<Wide<T>>(row[0]);
     return std::isfinite(first) ? first : 0;
 }
 
-// Every thread of the block learns it. Whoever rewrites the row may do so from here on.
+// Returns the statistics of a row to every thread of the block. The row may be overwritten afterwards.
 template <class T>
 __device__ LogitSums<Wide<T>> sums_of_row(const T* row, unsigned columns, Wide<T> pivot) {
     using W = Wide<T>;
@@ -101,7 +102,7 @@ __device__ LogitSums<Wide<T>> sums_of_row(const T* row, unsigned columns, Wide<T
     return all;
 }
 
-// row[c] = factor * exp(row[c] - shift - rest) - everyone, and `right` less in the target's column
+// row[c] = factor * exp(row[c] - shift - rest) - everyone; in the target's column also minus `right`
 template <class W>
 struct RowGradient {
     W shift;

@@ -1,4 +1,4 @@
-// A block a row of logits; a thread a row of what ranks know of it.
+// One block per row of logits; for the merge of the ranks' statistics, one thread per row.
 #include "kernels/cuda/loss/logit_row.cuh"
 #include "trireme/kernels/cross_entropy.hpp"
 #include "trireme/kernels/logit_statistics.hpp"
@@ -43,7 +43,8 @@ struct Merge {
     double smoothing;
 };
 
-// Ranks have the columns in their order: of equally large logits, that of an earlier rank comes first.
+// Returns the part with the largest logit. The ranks hold the columns in ascending order, so of equally large
+// logits the one of the lowest rank is the first.
 __device__ std::size_t best_part(const Merge& op, std::size_t r) {
     std::size_t best = r;
     for (std::size_t part = r; part < op.parts.rows; part += op.targets.columns) {
@@ -52,8 +53,8 @@ __device__ std::size_t best_part(const Merge& op, std::size_t r) {
     return best;
 }
 
-// Differences from the largest logit, so that little is lost where all logits are large. A target beyond the
-// vocabulary, which other backends refuse, makes the loss NaN.
+// Uses differences from the largest logit, which keep precision if all logits are large. A target beyond the
+// vocabulary makes the loss NaN; other backends throw.
 __device__ void merge_row(const Merge& op, std::size_t r) {
     const std::size_t best = best_part(op, r);
     const double largest = op.parts(best, logit_field::largest);
@@ -94,8 +95,8 @@ struct Gradients {
     Wide<T> right;
 };
 
-// The log of the sum is taken away in two steps: a float alone would lose of a large one what decides about the
-// probabilities.
+// Subtracts log_sum in two steps, because a single float would lose digits of a large log_sum that matter for
+// the probabilities.
 template <class T>
 __global__ void __launch_bounds__(gpu::most_row_threads) differentiate(Gradients<T> op) {
     using W = Wide<T>;

@@ -1,4 +1,4 @@
-// A block a segment. Two numbers a row are so few that all is done in double.
+// One block per segment. All arithmetic is in double, because there are only two numbers per row.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -20,7 +20,7 @@ struct RowRange {
     std::size_t length;
 };
 
-// The segments' rows, followed by what lies before, between and behind them.
+// Returns the row ranges of the segments, followed by the ranges before, between and after them.
 std::vector<RowRange> ranges_of(std::span<const Segment> segments, std::size_t rows) {
     std::vector<RowRange> ranges;
     for (const Segment& segment : segments) ranges.push_back({segment.begin, segment.length});
@@ -35,7 +35,7 @@ std::vector<RowRange> ranges_of(std::span<const Segment> segments, std::size_t r
     return ranges;
 }
 
-// One column of the logits within one segment; rows count from the segment's begin.
+// One column of the logits within one segment. Rows are counted from the segment's begin.
 template <class T>
 struct SegmentColumn {
     device::Elements<T> logits;
@@ -58,8 +58,9 @@ __device__ double log_of_sum(const SegmentColumn<T>& x) {
     return largest + std::log(gpu::block_sum(sum));
 }
 
-// The loss of one end of an answer. x becomes `gradient_scale` times its gradient unless that is 0. An answer
-// beyond the segment, which other backends refuse, makes the loss NaN.
+// Returns the loss of the first or last row of an answer; `right` is the correct row. If `gradient_scale` is
+// not 0, overwrites x with `gradient_scale` times its gradient. An answer beyond the segment makes the loss
+// NaN; other backends throw.
 template <class T>
 __device__ double end_loss(const SegmentColumn<T>& x, std::size_t right, double gradient_scale) {
     const double logit = right < x.rows.length ? x[right] : std::numeric_limits<double>::quiet_NaN();
@@ -106,7 +107,7 @@ __global__ void __launch_bounds__(segment_threads) span_losses(Losses<T> op) {
     if (is_segment && threadIdx.x == 0) op.losses[blockIdx.x] = twice / 2;
 }
 
-using PairName = unsigned long long;  // first row and last row, in whose order pairs are found
+using PairName = unsigned long long;  // first row << 32 | last row; the lowest wins a tie
 
 constexpr PairName no_pair = ~PairName{0};
 
@@ -137,7 +138,7 @@ struct Spans {
 
 __device__ constexpr RowPair nothing_found() { return {-std::numeric_limits<double>::infinity(), no_pair}; }
 
-// The best answer within rows [begin, end), among those whose sum is a number.
+// Returns the best answer within rows [begin, end) among those whose sum is not NaN.
 template <class T>
 __device__ RowPair best_pair(const SegmentColumn<const T>& firsts, const SegmentColumn<const T>& lasts,
                              std::size_t begin, std::size_t end, std::size_t longest) {
@@ -154,7 +155,7 @@ __device__ RowPair best_pair(const SegmentColumn<const T>& firsts, const Segment
         best, [](const RowPair& a, const RowPair& b) { return better(a, b); }, nothing_found());
 }
 
-// Where the first pair's sum is NaN nothing is larger, and it is chosen.
+// If the sum of the first pair is NaN, that pair is chosen, because no other sum compares as larger.
 template <class T>
 __global__ void __launch_bounds__(segment_threads) best_spans(Spans<T> op) {
     const RowRange rows = op.segments[blockIdx.x];

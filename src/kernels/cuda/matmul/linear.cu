@@ -29,7 +29,8 @@ void activate(device::CudaStream& stream, const Linear& op) {
     run(stream, Activation{.input = op.output, .output = op.activated, .kind = op.activation});
 }
 
-// Before Hopper what the library joins to a product may take longer than a kernel of its own.
+// Returns true if the library fuses activations well: before Hopper, a fused one may take longer than a kernel
+// of its own.
 bool joins_much(const device::CudaStream& stream, device::DType dtype) {
     constexpr int hopper = 90;
     return dtype == device::DType::bf16 && stream.work->facts().capability >= hopper;
@@ -37,7 +38,7 @@ bool joins_much(const device::CudaStream& stream, device::DType dtype) {
 
 }  // namespace
 
-// The library's activation is the one of GPT-2, and good for 16 bits.
+// The library has only the gelu_tanh of GPT-2, with a precision that suffices for 16 bits.
 bool joins_activation(const device::CudaStream& stream, device::DType dtype, ActivationKind kind) {
     return kind == ActivationKind::gelu_tanh && joins_much(stream, dtype);
 }
@@ -86,11 +87,10 @@ void run(device::CudaStream& stream, const LinearBackwardInput& op) {
                                    .kind = op.activation});
 }
 
-// grad_weight is input^T grad_output where it lies as (in, out), and grad_output^T input where as (out, in). On
-// an H200 the library takes longer to sum the rows of grad_output beside a product than a kernel of its own
-// does.
+// grad_weight is input^T grad_output in the layout (in, out), and grad_output^T input in the layout (out, in).
+// The bias gradient is a kernel of its own, because on an H200 the library takes longer to fuse that sum.
 void run(device::CudaStream& stream, const LinearBackwardWeight& op) {
-    if (op.input.rows == 0) return;  // libraries may refuse a product without depth
+    if (op.input.rows == 0) return;  // a library may refuse a depth of 0
     const bool is_in_out = op.axes == WeightAxes::in_out;
     multiply(stream.work->products(), stream.work->queue(),
              {.left = is_in_out ? op.input : op.grad_output,

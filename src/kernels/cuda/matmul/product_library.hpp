@@ -1,4 +1,4 @@
-// Who multiplies matrices on a GPU: cuBLASLt, or plain loops on the tests' emulated one.
+// The matmul library of a GPU: cuBLASLt, or plain loops on the emulated GPU of the tests.
 #pragma once
 
 #include <memory>
@@ -8,13 +8,14 @@
 
 namespace trireme::kernels {
 
-// result = left right + bias; added to what is there if `accumulate`. A transposed factor lies in memory as
-// (columns, rows) of what is multiplied. Factors are of one type; the result's is theirs or the wide one of it.
+// One matmul: result = left right + bias; added to the existing values if `accumulate`. A transposed factor is
+// stored as the transpose of the matrix that is multiplied. Both factors have one type; the result has that
+// type or its wide type.
 //
-// What is joined to a product besides its bias, each of it or absent, all of the result's type:
+// Optional operations that are fused into the matmul besides the bias, with tensors of the result's type:
 //   activated         (rows, columns)   gelu_tanh(result)
-//   activated_from    (rows, columns)   the result is multiplied by gelu_tanh's slope there
-// The library takes one of these, or none: see ProductLibrary::multiply_joined().
+//   activated_from    (rows, columns)   result *= gelu_tanh'(activated_from)
+// At most one of them may be present: see ProductLibrary::multiply_joined().
 struct GpuProduct {
     device::ConstTensor left;   // (rows, depth), or (depth, rows) if transposed
     device::ConstTensor right;  // (depth, columns), or (columns, depth) if transposed
@@ -34,10 +35,10 @@ public:
     ProductLibrary();
     ~ProductLibrary();
 
-    static std::size_t bytes();  // of the GPU's memory that one takes
+    static std::size_t bytes();  // GPU memory that the constructor allocates
 
-    // False, and nothing was done, where what is joined to the product, its bias or something else, is left to
-    // others. A product alone is always made.
+    // Computes a matmul with its fused operations (bias or activation). Returns false and does nothing if the
+    // library cannot fuse them.
     [[nodiscard]] bool multiply_joined(device::GpuQueue& queue, const GpuProduct& product);
     void multiply(device::GpuQueue& queue, const GpuProduct& product);
 
@@ -47,15 +48,15 @@ private:
     std::unique_ptr<Lt> lt_;
 };
 
-// Matrix products in bf16 with a side that is no multiple of 8.
+// Computes a matmul. A bf16 matmul with a side that is no multiple of 8 is divided into two.
 //
-// cuBLASLt has no fast algorithms for them: GPT-2's logits, of 50,257 tokens, take 6.5 times as long as those
-// of 50,304 tokens on an H200. Such a product is therefore made as two: one with the largest multiple of 8, and
-// one with the remaining columns or terms, at most 7.
+// cuBLASLt has no fast algorithms for such sides: on an H200, GPT-2's logits of 50,257 tokens take 6.5 times as
+// long as those of 50,304 tokens. One matmul covers the largest multiple of 8, the other the remaining rows,
+// columns or terms, at most 7.
 void multiply(ProductLibrary& library, device::GpuQueue& queue, const GpuProduct& product);
 
-// False, and nothing was done, where the library cannot join what is asked for, or where the product is made as
-// two.
+// Computes a matmul with its fused operations. Returns false and does nothing if the library cannot fuse them
+// or if the matmul must be divided into two.
 [[nodiscard]] bool multiply_joined(ProductLibrary& library, device::GpuQueue& queue, const GpuProduct& product);
 
 }  // namespace trireme::kernels

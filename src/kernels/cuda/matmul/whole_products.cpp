@@ -10,7 +10,7 @@ bool is_ragged(std::size_t side) { return side >= min_side && side % vector_elem
 
 std::size_t whole_part(std::size_t side) { return side / vector_elements * vector_elements; }
 
-// Nothing is gained where rows do not begin at whole vectors.
+// Returns true if every row begins at a multiple of 16 bytes. Otherwise the division gains nothing.
 bool has_whole_rows(const device::ConstTensor& matrix) {
     constexpr std::size_t vector_bytes = 16;
     const bool is_aligned = reinterpret_cast<std::uintptr_t>(matrix.data) % vector_bytes == 0;
@@ -22,7 +22,7 @@ bool can_be_cut(const GpuProduct& product) {
            has_whole_rows(product.left) && has_whole_rows(product.right) && has_whole_rows(product.result);
 }
 
-// Only a side along which a matrix is read or written in vectors matters.
+// The side of a matmul that is divided. Only sides along which a matrix is read or written in vectors matter.
 enum class Side { none, rows, columns, depth };
 
 Side ragged_side(const GpuProduct& product) {
@@ -71,7 +71,8 @@ void multiply(ProductLibrary& library, device::GpuQueue& queue, const GpuProduct
         case Side::columns:
             return multiply_parts(with_columns, product.result.columns);
         case Side::depth: {
-            // The few terms come first: added to a large sum in bf16, they would be lost in its rounding.
+            // The few remaining terms come first: added to a large bf16 sum, they would be lost in its
+            // rounding.
             const std::size_t whole = whole_part(product.depth());
             library.multiply(queue, with_terms(product, whole, product.depth() - whole));
             GpuProduct rest = with_terms(product, 0, whole);

@@ -1,4 +1,4 @@
-// What the gradients of both norms are made of, of the centred one and of the other.
+// Gradients of LayerNorm (centred) and RMSNorm (not centred).
 #pragma once
 
 #include "kernels/cuda/support/column_sums.cuh"
@@ -10,16 +10,16 @@ template <class T>
 struct NormBackward {
     device::Elements<const T> input;
     device::Elements<const T> gain;
-    const Wide<T>* mean;  // of a centred norm
+    const Wide<T>* mean;  // only if centred
     const Wide<T>* inv;
     device::Elements<const T> grad_output;
-    device::Elements<const T> residual;  // without data where it is absent
+    device::Elements<const T> residual;  // null data if absent
     device::Elements<T> grad_input;
 };
 
 // With n the normalised row and g = gain * grad_output:
 //   grad_input = inv * (g - average(g) - n * average(g n))        (+ residual)
-// where a norm that is not centred has no average(g).
+// A norm that is not centred has no average(g).
 template <bool is_centred, unsigned size, unsigned width, class T>
 __global__ void __launch_bounds__(row_threads) normalise_backward(NormBackward<T> op) {
     using W = Wide<T>;
@@ -65,14 +65,14 @@ void normalise_rows_backward(device::CudaStream& stream, const NormBackward<T>& 
                    });
 }
 
-// Of the gain, and of a centred norm the bias.
+// Terms of the gradients of the gain and, if centred, of the bias.
 template <bool is_centred, class T>
 struct NormTerms {
     using Element = T;
     using Sum = Wide<T>;
     static constexpr unsigned count = is_centred ? 2 : 1;
     device::Elements<const T> input;
-    const Wide<T>* mean;  // of a centred norm
+    const Wide<T>* mean;  // only if centred
     const Wide<T>* inv;
     device::Elements<const T> grad_output;
 

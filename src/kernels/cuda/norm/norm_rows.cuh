@@ -1,4 +1,4 @@
-// What both norms are made of: one by mean and variance, which is centred, and one by the mean square alone.
+// Forward pass of LayerNorm (centred: mean and variance) and RMSNorm (not centred: mean square alone).
 #pragma once
 
 #include "kernels/cuda/norm/residual_add.cuh"
@@ -10,10 +10,10 @@ template <class T>
 struct NormForward {
     device::Elements<const T> input;
     device::Elements<const T> gain;
-    device::Elements<const T> bias;  // of a centred norm
+    device::Elements<const T> bias;  // only if centred
     device::Elements<T> output;
-    Wide<T>* mean;  // of a centred norm
-    Wide<T>* inv;   // of the deviation, or of the root of the mean square
+    Wide<T>* mean;  // only if centred
+    Wide<T>* inv;   // 1 / standard deviation, or 1 / root mean square
     double epsilon;
 };
 
@@ -23,7 +23,7 @@ struct Moments {
     W inv;
 };
 
-// Twice over the row: for the mean, then for the squares around it.
+// Makes two passes over the row: the mean, then the squared deviations from it.
 template <class Team, class W, class Row>
 __device__ Moments<W> centred_moments(const Row& row, std::size_t columns, double epsilon) {
     W sum = 0;
@@ -39,7 +39,7 @@ __device__ Moments<W> centred_moments(const Row& row, std::size_t columns, doubl
     return {mean, rsqrt(variance + static_cast<W>(epsilon))};
 }
 
-// In double: the squares of large floats overflow.
+// Sums in double, because the squares of large floats overflow.
 template <class Team, class W, class Row>
 __device__ Moments<W> square_moments(const Row& row, std::size_t columns, double epsilon) {
     double squares = 0;
@@ -60,13 +60,13 @@ __device__ Moments<W> moments_of(const Row& row, std::size_t columns, double eps
         return square_moments<Team, W>(row, columns, epsilon);
 }
 
-// The input is there.
+// The `before` step of a norm whose input exists already.
 struct NothingBefore {
     template <unsigned width>
     __device__ void at(std::size_t /*row*/, std::size_t /*column*/) const {}
 };
 
-// `before` makes the input, each thread what it reads itself.
+// Normalises rows. `before` first computes the input; each thread computes the elements that it reads itself.
 template <bool is_centred, unsigned size, unsigned width, class T, class Before>
 __global__ void __launch_bounds__(row_threads) normalise(NormForward<T> op, Before before) {
     using W = Wide<T>;
@@ -94,7 +94,8 @@ __global__ void __launch_bounds__(row_threads) normalise(NormForward<T> op, Befo
 }
 
 template <bool is_centred, class T, class Before>
-void normalise_rows(device::CudaStream& stream, const NormForward<T>& op, const Before& before, bool may_have_vectors) {
+void normalise_rows(device::CudaStream& stream, const NormForward<T>& op, const Before& before,
+                    bool may_have_vectors) {
     const bool vectors = may_have_vectors && has_vectors<T>(op.input, op.gain, op.bias, op.output);
     visit_teams<T>(op.input.columns, vectors,
                    [&]<unsigned size, unsigned width>(std::integral_constant<unsigned, size>,
@@ -104,7 +105,7 @@ void normalise_rows(device::CudaStream& stream, const NormForward<T>& op, const 
                    });
 }
 
-// `sum`, if present, is made first.
+// Computes `sum` first, if it is present.
 template <bool is_centred, class T>
 void normalise_rows(device::CudaStream& stream, const NormForward<T>& op, const ResidualAdd& sum) {
     if (!sum.is_present()) return normalise_rows<is_centred>(stream, op, NothingBefore{}, true);

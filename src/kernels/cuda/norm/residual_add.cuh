@@ -1,5 +1,5 @@
-// A residual and what is added to it, some of which is dropped: a block of random words for four channels,
-// drawn once where a thread has all of them.
+// Residual addition with dropout. One block of random words serves four channels; it is drawn once if one
+// thread has all four.
 #pragma once
 
 #include "kernels/cuda/support/vectors.cuh"
@@ -32,7 +32,7 @@ struct KeepSome {
           threshold(static_cast<std::uint32_t>(keep_threshold(dropout.rate))),
           scale(1 / (1 - dropout.rate)) {}
 
-    // What elements are multiplied by. A vector begins where a block does, or is within one.
+    // Computes the dropout factors of a vector. A vector begins at a random block or lies within one.
     template <unsigned width, class W>
     __device__ void factors(std::size_t row, std::size_t column, W (&factors)[width]) const {
         const RandomKey of_row = key.then(static_cast<std::uint64_t>(samples[row]));
@@ -47,7 +47,7 @@ struct KeepSome {
         }
     }
 
-    // An array that is looked into at a place known late would not stay in registers.
+    // Returns words[place]. An array with a run-time index would not stay in registers.
     static __device__ std::uint32_t word(const RandomBlock& words, unsigned place) {
         const std::uint32_t even = place < 2 ? words[0] : words[2];
         const std::uint32_t odd = place < 2 ? words[1] : words[3];
@@ -55,7 +55,7 @@ struct KeepSome {
     }
 };
 
-// output = residual + input * factors; residual may be without data.
+// output = residual + input * factors; residual may have null data.
 template <class T, class Keep>
 struct Add {
     device::Elements<const T> residual;
@@ -79,7 +79,7 @@ struct Add {
     }
 };
 
-// Calls use(Add, whether its rows may be taken in vectors).
+// Calls use(Add, has_vectors); the flag is true if the rows may be processed in vectors.
 template <class T, class Use>
 void visit_add(const ResidualAdd& op, Use&& use) {
     const auto residual = elements_or_none<T>(op.residual);

@@ -9,12 +9,12 @@ namespace {
 using gpu::Vector;
 using gpu::Wide;
 
-// (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u)): one exponential and no hyperbolic function.
+// Uses (1 + tanh(u)) / 2 = 1 / (1 + exp(-2 u)), which needs one exponential and no hyperbolic function.
 template <class W>
 struct GeluTanh {
     static constexpr W linear = static_cast<W>(2 * 0.79788456080286535588);  // 2 sqrt(2 / pi)
     static constexpr W cubic = linear * static_cast<W>(0.044715);
-    static constexpr W flat = 10000;  // from this square on the share is 0 or 1, and x^3 may overflow
+    static constexpr W flat = 10000;  // bound of x^2: beyond it the share is 0 or 1, and x^3 may overflow
 
     static __device__ W square(W x) { return x * x < flat ? x * x : flat; }
     static __device__ W share(W x) { return 1 / (1 + std::exp(-x * (linear + cubic * square(x)))); }
@@ -27,7 +27,7 @@ struct GeluTanh {
 
 template <class W>
 struct Gelu {
-    static constexpr W peak = static_cast<W>(0.39894228040143267794);  // of the density: 1 / sqrt(2 pi)
+    static constexpr W peak = static_cast<W>(0.39894228040143267794);  // density at 0: 1 / sqrt(2 pi)
 
     static __device__ W value(W x) { return x * normcdf(x); }
     static __device__ W slope(W x) { return normcdf(x) + x * (peak * std::exp(-x * x / 2)); }
@@ -42,7 +42,7 @@ struct Tanh {
     }
 };
 
-// Calls `use(Function{})`.
+// Calls `use(Function{})` with the function of `kind`.
 template <class W, class Use>
 void visit_function(ActivationKind kind, const Use& use) {
     switch (kind) {

@@ -1,5 +1,4 @@
-// Kernels that go through many tensors in one start: each tensor has blocks of its own, one tensor's behind the
-// other's.
+// Maps the blocks of one launch to many tensors. Each tensor owns a contiguous range of blocks.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +8,8 @@
 
 namespace trireme::kernels::gpu {
 
-// Which of so many owners, in the order of their `first_block`, a block belongs to: to the last one that begins
-// no later. Owners without blocks begin where the next one does.
+// Returns the index of the owner of a block, by binary search: the last owner whose `first_block` is at most
+// `block`. Owners are sorted by `first_block`; an owner without blocks has the `first_block` of the next one.
 template <class Owner>
 constexpr unsigned owner_of(const Owner* owners, unsigned count, unsigned block) {
     unsigned owner = 0;
@@ -22,11 +21,13 @@ constexpr unsigned owner_of(const Owner* owners, unsigned count, unsigned block)
     return owner;
 }
 
+// The owners of the blocks of one launch.
 template <class Owner>
 struct OwnedBlocks {
     std::vector<Owner> owners = {};
     unsigned blocks = 0;
 
+    // Appends an owner of `own_blocks` blocks and sets its `first_block`.
     void add(Owner owner, std::size_t own_blocks) {
         constexpr std::size_t most = 0x7FFFFFFF;
         if (own_blocks > most - blocks)

@@ -1,4 +1,4 @@
-// Sums in double, as what they are added to.
+// Sums in double, which is the type of the result.
 #include "kernels/cuda/support/column_sums.cuh"
 #include "kernels/cuda/support/sums.cuh"
 #include "trireme/kernels/linear.hpp"
@@ -28,7 +28,7 @@ struct Distances {
     }
 };
 
-// Where a channel is a row: a block each.
+// One block per row; each input channel is a row.
 template <class T>
 __global__ void __launch_bounds__(row_threads) add_row_change(Distances<T> distances, double* change) {
     double sums[1][1] = {};

@@ -1,6 +1,6 @@
-// Sums over the rows of a matrix, several for every column in one go, in an order that depends on its shape
-// alone: a block sums a run of rows for a strip of columns, a warp every eighth of them, then another adds the
-// runs.
+// Sums over the rows of a matrix, several per column in one pass, in an order that depends only on the shape. A
+// block sums a run of rows for a strip of columns; each of its warps sums every eighth row. A second kernel
+// adds the runs.
 //
 //   run 0   warp 0  rows 0 8 16 ..   |
 //           warp 1  rows 1 9 17 ..   | partial[0]
@@ -15,7 +15,7 @@ namespace trireme::kernels::gpu {
 inline constexpr unsigned sum_warps = 8;
 inline constexpr unsigned sum_threads = sum_warps * warp_size;
 
-// Runs are long enough to repay their partial sums, and few enough for one block to add.
+// Returns the rows per run: enough to outweigh the cost of the partial sums, and few enough runs for one block.
 constexpr std::size_t rows_of_run(std::size_t rows) {
     constexpr std::size_t fewest_rows = 64;
     constexpr std::size_t most_runs = 128;
@@ -23,7 +23,7 @@ constexpr std::size_t rows_of_run(std::size_t rows) {
     return wanted < fewest_rows ? fewest_rows : wanted;
 }
 
-// partial[run, s, c] = sum over the run's rows of terms' s-th sum for column c
+// partial[run, s, c] = sum over the run's rows of term s of column c
 template <unsigned width, class Terms>
 __global__ void __launch_bounds__(sum_threads) sum_runs(Terms terms, typename Terms::Sum* partial) {
     using W = typename Terms::Sum;
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(sum_threads) sum_runs(Terms terms, typename Te
     const std::size_t end = begin + run < terms.rows() ? begin + run : terms.rows();
     W sums[Terms::count][width] = {};
     if (column < columns) {
-#pragma unroll 4  // loads of several rows are on their way at once
+#pragma unroll 4  // keeps the loads of several rows in flight
         for (std::size_t r = begin + warp; r < end; r += sum_warps) terms.template add<width>(r, column, sums);
     }
     for (unsigned k = 0; k < sums_of_lane; ++k) of_warps[warp][k][lane] = sums[k / width][k % width];
@@ -70,15 +70,16 @@ __global__ void __launch_bounds__(sum_threads)
     result(blockIdx.y, column, sum);
 }
 
+// Returns the bytes of scratch memory that sum_rows() needs.
 template <class Terms>
 std::size_t column_sums_bytes(const Terms& terms) {
     const std::size_t runs = parts(terms.rows(), rows_of_run(terms.rows()));
     return runs * Terms::count * terms.columns() * sizeof(typename Terms::Sum);
 }
 
-// `Terms` are those of Terms::count sums for each of columns() columns, over rows() rows: add<width>(row,
-// column, sums) adds a vector's to sums[Terms::count][width], and is called once for every vector of
-// Terms::Element. result(s, column, sum) is called once for every sum. Needs column_sums_bytes() of memory.
+// Computes Terms::count sums over rows() rows for each of columns() columns. terms.add<width>(row, column,
+// sums) adds the terms of one vector of Terms::Element to sums[Terms::count][width]; it is called once per
+// vector. result(s, column, sum) is called once per sum. `memory` has column_sums_bytes() bytes.
 template <class Terms, class Result>
 void sum_rows(device::CudaStream& stream, const Terms& terms, const Result& result, std::byte* memory) {
     using W = typename Terms::Sum;
@@ -88,8 +89,8 @@ void sum_rows(device::CudaStream& stream, const Terms& terms, const Result& resu
     visit_width<typename Terms::Element>(
         terms.has_vectors(), [&]<unsigned width>(std::integral_constant<unsigned, width>) {
             const device::GpuGrid grid{.blocks_x = blocks_for(columns / width, warp_size),
-                               .blocks_y = static_cast<unsigned>(runs),
-                               .threads = sum_threads};
+                                       .blocks_y = static_cast<unsigned>(runs),
+                                       .threads = sum_threads};
             start(stream, grid, sum_runs<width, Terms>, terms, partial);
         });
     const device::GpuGrid grid{
@@ -102,7 +103,7 @@ void sum_rows(device::CudaStream& stream, const Terms& terms, const Result& resu
     sum_rows(stream, terms, result, stream.work->scratch(column_sums_bytes(terms)));
 }
 
-// of[s][c] += sum
+// Result that adds to arrays: of[s][c] += sum.
 template <class W, unsigned count>
 struct AddTo {
     W* of[count];
@@ -110,7 +111,7 @@ struct AddTo {
     __device__ void operator()(unsigned s, std::size_t column, W sum) const { of[s][column] += sum; }
 };
 
-// The elements of a matrix.
+// Terms that are the elements of a matrix.
 template <class T>
 struct PlainTerms {
     using Element = T;

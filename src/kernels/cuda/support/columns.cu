@@ -1,4 +1,4 @@
-// A thread an element of some rows, or a block a row where means are needed.
+// Uses one thread per column, which processes several rows, or one block per row if all columns are written.
 #include <algorithm>
 
 #include "kernels/cuda/support/sources.cuh"
@@ -14,10 +14,10 @@ using gpu::Source;
 using gpu::Wide;
 
 constexpr unsigned threads = 256;
-constexpr std::size_t rows_of_thread = 4;  // for which it looks a column's name up once
+constexpr std::size_t rows_of_thread = 4;  // number of rows for which a thread loads its column index once
 constexpr std::size_t most_blocks_y = 65535;
 
-// Threads for the columns of a matrix, which go through its rows.
+// Returns a grid with one thread per column, where each thread processes several rows.
 device::GpuGrid by_columns(std::size_t rows, std::size_t columns) {
     return {.blocks_x = gpu::blocks_for(columns, threads),
             .blocks_y = static_cast<unsigned>(std::min(gpu::parts(rows, rows_of_thread), most_blocks_y)),
@@ -35,7 +35,8 @@ __global__ void __launch_bounds__(threads)
 
 template <class T>
 __global__ void __launch_bounds__(threads)
-    put_columns(device::Elements<const T> input, const std::int32_t* columns, device::Elements<T> output, bool accumulate) {
+    put_columns(device::Elements<const T> input, const std::int32_t* columns, device::Elements<T> output,
+                bool accumulate) {
     const std::size_t c = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (c >= input.columns) return;
     const auto column = static_cast<std::size_t>(columns[c]);
@@ -48,7 +49,7 @@ struct PutAllColumns {
     device::Elements<const T> input;
     const Source* sources;  // (columns of the output)
     device::Elements<T> output;
-    bool has_mean;  // or else zeros for columns that are not named
+    bool has_mean;  // if false, columns without index get zeros
     bool accumulate;
 };
 

@@ -1,4 +1,4 @@
-// Work on each element of a matrix, which depends on no other: a thread for every vector.
+// Element-wise work on a matrix, with one thread per vector of elements.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,13 @@ namespace trireme::kernels::gpu {
 
 inline constexpr unsigned elementwise_threads = 256;
 
-// Of the first of a vector's elements.
+// Position of a vector's first element.
 struct VectorPlace {
     std::size_t row = 0;
     std::size_t column = 0;
 };
 
-// The vectors of some rows of a matrix in their order, row after row.
+// The vectors of a range of rows, in row-major order.
 struct VectorRows {
     std::size_t first_row = 0;
     unsigned count = 0;
@@ -26,8 +26,8 @@ struct VectorRows {
     }
 };
 
-// Calls use(VectorRows) for the rows of a matrix, with as many at once as 32 bits count the vectors of: to
-// divide by more would take longer than to read them.
+// Calls use(VectorRows) for ranges that cover the rows of a matrix. A range has few enough vectors for 32-bit
+// indices, because a 64-bit division would take longer than to read a vector.
 template <class Use>
 void for_rows_at_once(std::size_t rows, std::size_t vectors_of_row, Use&& use) {
     if (vectors_of_row == 0) return;
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(elementwise_threads) take_steps(Step step, Vec
     step.template at<width>(place.row, place.column);
 }
 
-// Calls step.at<width>(row, column) on the GPU for every vector, `column` being that of its first element.
+// Calls step.at<width>(row, column) on the GPU for every vector; `column` is that of its first element.
 template <class T, class Step>
 void for_each_vector(device::CudaStream& stream, std::size_t rows, std::size_t columns, bool has_vectors,
                      const Step& step) {

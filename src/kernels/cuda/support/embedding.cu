@@ -1,6 +1,6 @@
-// Lookups: a block a row. Gradients: rows in the order of the entries that they name are cut into runs; a run's
-// threads, one a channel, add what belongs to each entry. What a run adds to an entry that an earlier run began
-// is kept apart, and added once all runs are done: sums are in an order that depends on the indices alone.
+// Lookup: one block per row. Gradients: the rows are sorted by table entry and divided into runs. Each run has
+// one thread per channel, which sums the rows of each entry. If an entry began in an earlier run, its sum is
+// stored separately and added after all runs. The order of the sums therefore depends only on the indices.
 #include <algorithm>
 
 #include "kernels/cuda/support/row_order.hpp"
@@ -15,14 +15,14 @@ using gpu::Wide;
 
 constexpr unsigned row_threads = 256;
 
-// A table, or the part of one from row `first` on; or none, without rows.
+// A table, or the part of one that begins with row `first`; without rows if the table is absent.
 template <class T>
 struct Lookup {
     device::Elements<const T> table;
     const std::int32_t* indices;
     std::size_t first;
 
-    // nullptr if the table has not got that row.
+    // Returns nullptr if the table does not hold the row.
     __device__ const T* row(std::size_t r) const {
         if (table.rows == 0) return nullptr;
         const std::size_t entry = static_cast<std::size_t>(indices[r]) - first;
@@ -73,7 +73,7 @@ device::GpuGrid block_a_row(std::size_t rows, std::size_t vectors) {
             .threads = std::min(static_cast<unsigned>(warps) * gpu::warp_size, row_threads)};
 }
 
-constexpr unsigned run_rows = 16;  // that a thread reads at once
+constexpr unsigned run_rows = 16;  // rows per run; a thread loads them at once
 constexpr unsigned run_threads = 256;
 
 template <class T>
@@ -81,7 +81,7 @@ struct EntrySums {
     const NamedRow* order;  // (grad_output.rows)
     device::Elements<const T> grad_output;
     device::Elements<Wide<T>> table;
-    Wide<T>* continued;  // (runs, columns): of the run's first entry, where an earlier run began it
+    Wide<T>* continued;  // (runs, columns): sum of the run's first entry if it began in an earlier run
 
     __device__ Wide<T> term(std::size_t place, std::size_t column) const {
         if (place >= grad_output.rows || order[place].entry >= table.rows) return 0;
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(run_threads) add_runs(EntrySums<T> op) {
     }
 }
 
-// The first place behind those of the entry at `place`.
+// Returns the end of the rows that have the same entry as the row at `place`.
 __device__ std::size_t end_of_entry(const NamedRow* order, std::size_t place, std::size_t rows) {
     const std::uint32_t entry = order[place].entry;
     std::size_t end = rows;
@@ -133,7 +133,7 @@ __device__ std::size_t end_of_entry(const NamedRow* order, std::size_t place, st
     return end;
 }
 
-// A block of the first run that continues an entry adds all that do.
+// The block of the first run that continues an entry adds the sums of all runs that continue it.
 template <class T>
 __global__ void __launch_bounds__(run_threads) add_continued(EntrySums<T> op) {
     const std::size_t columns = op.grad_output.columns;
@@ -152,8 +152,8 @@ __global__ void __launch_bounds__(run_threads) add_continued(EntrySums<T> op) {
 }
 
 template <class T>
-void add_to_entries(device::CudaStream& stream, const device::ConstTensor& grad_output, const device::ConstTensor& indices,
-                    const device::Tensor& table, std::size_t first = 0) {
+void add_to_entries(device::CudaStream& stream, const device::ConstTensor& grad_output,
+                    const device::ConstTensor& indices, const device::Tensor& table, std::size_t first = 0) {
     using W = Wide<T>;
     if (!table.is_present() || !grad_output.is_present()) return;
     const unsigned runs = gpu::blocks_for(grad_output.rows, run_rows);
@@ -165,8 +165,8 @@ void add_to_entries(device::CudaStream& stream, const device::ConstTensor& grad_
                             .table = gpu::elements<W>(table),
                             .continued = reinterpret_cast<W*>(memory)};
     device::GpuGrid grid{.blocks_x = runs,
-                 .blocks_y = gpu::blocks_for(grad_output.columns, run_threads),
-                 .threads = run_threads};
+                         .blocks_y = gpu::blocks_for(grad_output.columns, run_threads),
+                         .threads = run_threads};
     gpu::start(stream, grid, add_runs<T>, sums);
     --grid.blocks_x;
     gpu::start(stream, grid, add_continued<T>, sums);

@@ -24,7 +24,7 @@ struct SetAll {
     }
 };
 
-// Words 0 and 1 of a block make elements 0 and 1, words 2 and 3 the others. (Box and Muller, 1958)
+// Words 0 and 1 of a block yield elements 0 and 1, words 2 and 3 elements 2 and 3. (Box and Muller, 1958)
 __device__ double normal_number(RandomKey key, std::size_t element) {
     const RandomBlock words = random_block(key, std::uint64_t{element / 4});
     const std::size_t pair = element % 4 / 2 * 2;

@@ -17,14 +17,15 @@ namespace {
 
 constexpr std::size_t alignment = 256;
 constexpr std::size_t first_scratch_bytes = std::size_t{16} << 20;
-constexpr std::size_t first_told_bytes = std::size_t{1} << 20;  // of each store
+constexpr std::size_t first_told_bytes = std::size_t{1} << 20;  // initial size of each store
 
 std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 }  // namespace
 
-// One behind the other until there is no room; then in the other of two stores, from its beginning, once nobody
-// reads that any more: a kernel that is told several lists finds the first one where it was.
+// Lists that were copied from the host to the GPU. They are stored one after another until the current store is
+// full. Then this waits for the queue and continues at the beginning of the other of two stores. The previous
+// list therefore remains valid when the next one is added.
 struct GpuWork::Told {
     struct Store {
         Store() : Store(first_told_bytes) {}
@@ -71,7 +72,7 @@ struct GpuWork::Told {
 
     std::array<Store, 2> stores = {};
     std::size_t current = 0;
-    std::size_t used = 0;  // of the current one
+    std::size_t used = 0;  // bytes of the current store
     std::map<std::string, const std::byte*> places = {};
 };
 
@@ -85,7 +86,7 @@ GpuWork::~GpuWork() = default;
 
 std::size_t GpuWork::bytes() { return ProductLibrary::bytes() + first_scratch_bytes + 2 * first_told_bytes; }
 
-// Its end: who writes beyond it is caught by those who watch the borders of what is taken.
+// Returns the end of the buffer, so that a memory checker detects writes beyond it.
 std::byte* GpuWork::scratch(std::size_t bytes) {
     const std::size_t size = aligned(bytes);
     if (size > scratch_.bytes()) {
@@ -104,7 +105,7 @@ const std::byte* GpuWork::tell_bytes(std::span<const std::byte> bytes) {
 
 device::Stream gpu_stream() {
     auto work = std::make_shared<GpuWork>();
-    // Laps are marks in the work's queue, which is there as long as they are.
+    // The deleter keeps the work alive, because the GpuTimes refer to its queue.
     auto times = std::shared_ptr<device::GpuTimes>(new device::GpuTimes(work->queue()),
                                                    [work](const device::GpuTimes* laps) { delete laps; });
     return {.backend = device::CudaStream{std::move(work)}, .gpu_times = std::move(times)};

@@ -1,4 +1,4 @@
-// What a stream on the GPU consists of.
+// State of a stream on the GPU: queue, matmul library, scratch memory and copies of host lists.
 #pragma once
 
 #include <cstddef>
@@ -10,24 +10,25 @@
 
 namespace trireme::kernels {
 
-class ProductLibrary;  // that multiplies matrices on this GPU
+class ProductLibrary;  // the matmul library of the GPU
 
 class GpuWork {
 public:
     GpuWork();
     ~GpuWork();
 
-    static std::size_t bytes();  // of the GPU's memory that one takes
+    static std::size_t bytes();  // GPU memory that the constructor allocates
 
     device::GpuQueue& queue() { return queue_; }
     const device::GpuFacts& facts() const { return facts_; }
     ProductLibrary& products() { return *products_; }
 
-    // Memory for the kernels of one operation, of which the next one knows nothing. Grows only where that is
-    // more than nearly all models need.
+    // Returns scratch memory for the kernels of one operation; the next call reuses it. The initial size is
+    // enough for nearly all models. A larger request waits for the queue and reallocates.
     std::byte* scratch(std::size_t bytes);
 
-    // The same elements in the GPU's memory, for kernels that follow. What was told lately is not sent again.
+    // Returns a copy of the elements in GPU memory for the kernels that follow. Content that was sent recently
+    // is not sent again. An operation may send at most two lists, because a third may overwrite the first.
     template <class T>
     const T* tell(std::span<const T> elements) {
         return reinterpret_cast<const T*>(tell_bytes(std::as_bytes(elements)));

@@ -29,8 +29,8 @@ struct PlaceRows {
     }
 };
 
-// A row for every image, which holds all its places side by side: the sums over images are sums over rows. Each
-// vector of a patch is copied on the way.
+// Views each image as one row that holds all its positions, so that sums over images are sums over rows. Also
+// copies each vector of a patch to grad_patches.
 template <class T>
 struct ImageTerms {
     using Element = T;

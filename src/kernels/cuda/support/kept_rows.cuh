@@ -1,5 +1,5 @@
-// Rows that are gone over several times, by a warp each or, where a row is long, by a block each: what fits
-// stays in registers meanwhile.
+// Rows that a kernel reads several times. A warp processes a short row, a block a long one. The vectors that
+// fit stay in registers between the passes.
 #pragma once
 
 #include "kernels/cuda/support/elementwise.cuh"
@@ -7,10 +7,10 @@
 
 namespace trireme::kernels::gpu {
 
-inline constexpr unsigned row_threads = 256;  // of a block
-inline constexpr unsigned kept_vectors = 4;   // by each thread
+inline constexpr unsigned row_threads = 256;  // threads per block
+inline constexpr unsigned kept_vectors = 4;   // vectors per thread in registers
 
-// Who has a row: `size` threads, a warp or a block.
+// The threads that process one row: a warp or a block of `size` threads.
 template <unsigned size>
 struct RowTeam {
     static_assert(size == warp_size || size == row_threads);
@@ -28,7 +28,7 @@ struct RowTeam {
     }
 };
 
-// The same row of `count` matrices, by this member of a team: vectors size * width elements apart.
+// One thread's part of the same row of `count` matrices: vectors that are size * width elements apart.
 template <class T, unsigned vector, unsigned size, unsigned count>
 class KeptRows {
 public:
@@ -45,13 +45,13 @@ public:
             if (column(n) < columns_) kept_[n] = slice_at(column(n));
     }
 
-    // Calls use(column) for all vectors of this member.
+    // Calls use(column) for all vectors of this thread.
     template <class Use>
     static __device__ void for_each_column(std::size_t columns, const Use& use) {
         for (std::size_t c = column(0); c < columns; c += size * width) use(c);
     }
 
-    // Calls use(column, slice) for all vectors of this member, in their order.
+    // Calls use(column, slice) for all vectors of this thread, in order.
     template <class Use>
     __device__ void for_each(const Use& use) const {
 #pragma unroll
@@ -75,7 +75,8 @@ private:
     Slice kept_[kept_vectors];
 };
 
-// Calls use(size, width) with what teams and vectors suit rows of so many elements, as std::integral_constant.
+// Calls use(size, width) with the team size and vector width for rows of `columns` elements, both as
+// std::integral_constant.
 template <class T, class Use>
 void visit_teams(std::size_t columns, bool has_vectors, Use&& use) {
     visit_width<T>(has_vectors, [&]<unsigned width>(std::integral_constant<unsigned, width> of_vector) {
@@ -85,7 +86,7 @@ void visit_teams(std::size_t columns, bool has_vectors, Use&& use) {
     });
 }
 
-// So many rows, a team each.
+// Returns a grid with one team per row.
 inline device::GpuGrid grid_of_teams(std::size_t rows, unsigned size) {
     return {.blocks_x = blocks_for(rows, row_threads / size), .threads = row_threads};
 }

@@ -1,4 +1,4 @@
-// What all kernels speak of, and how one is started.
+// Definitions that all GPU kernels share, and the launch of a kernel.
 #pragma once
 
 #include <cstddef>
@@ -19,51 +19,52 @@ namespace trireme::kernels::gpu {
 inline constexpr unsigned warp_size = 32;
 inline constexpr unsigned all_lanes = 0xFFFFFFFFU;
 
-// What sums over T are made in, and what statistics of it and gradients of parameters are kept in.
+// Type of sums over T, of statistics, and of gradients of parameters.
 template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-// The elements of a tensor of the GPU.
+// Returns the elements of a tensor in GPU memory.
 template <class T, class View>
 auto elements(const View& tensor) {
     return tensor.template as<T>(device::MemorySpace::gpu);
 }
 
-// Likewise; without data where the tensor is absent.
+// Returns the elements of a tensor in GPU memory; null data if it is absent.
 template <class T>
 device::Elements<const T> elements_or_none(const device::ConstTensor& tensor) {
     return tensor.is_present() ? elements<T>(tensor) : device::Elements<const T>{};
 }
 
-// Names of rows or columns, (n) i32, which may lie in the machine's memory: kernels that follow find them on
-// the GPU.
+// Returns row or column indices, (n) i32, in GPU memory. Indices in host memory are copied there.
 inline const std::int32_t* names(device::CudaStream& stream, const device::ConstTensor& tensor) {
-    if (!tensor.is_present() || tensor.place == device::MemorySpace::gpu) return elements_or_none<std::int32_t>(tensor).data;
+    if (!tensor.is_present() || tensor.place == device::MemorySpace::gpu)
+        return elements_or_none<std::int32_t>(tensor).data;
     return stream.work->tell(std::span(tensor.as<std::int32_t>().data, tensor.columns));
 }
 
-// Calls `use(T{})` with the floating-point type of `dtype`: bf16 too.
+// Calls `use(T{})` with the floating-point type of `dtype`, including bf16.
 template <class Use>
 void visit_type(device::DType dtype, Use&& use) {
     if (dtype == device::DType::bf16) return use(device::Bf16{});
     device::visit_float(dtype, use);
 }
 
-// The smallest number of parts of `size` that hold `count`.
+// Returns count / size, rounded up.
 __host__ __device__ constexpr std::size_t parts(std::size_t count, std::size_t size) {
     return (count + size - 1) / size;
 }
 
 inline constexpr std::size_t most_blocks = std::numeric_limits<std::int32_t>::max();
 
-// How many blocks of so many threads have at least `count` threads.
+// Returns the number of blocks of `threads` threads that together have at least `count` threads. Throws
+// BugError if a grid cannot have that many.
 inline unsigned blocks_for(std::size_t count, unsigned threads) {
     const std::size_t blocks = parts(count, threads);
     if (blocks <= most_blocks) return static_cast<unsigned>(blocks);
     throw BugError(cat("a kernel was asked for ", blocks, " blocks of ", threads, " threads"));
 }
 
-// Behind all that the stream was given. `Parameters` are the kernel's.
+// Appends a kernel to the stream's queue; a no-op if the grid is empty. `Parameters` are those of the kernel.
 template <class... Parameters>
 void start(device::CudaStream& stream, const device::GpuGrid& grid, void (*kernel)(Parameters...),
            std::type_identity_t<Parameters>... arguments) {

@@ -1,5 +1,5 @@
-// A stable sort, the last digit first. A block sorts a tile of rows by one digit: it has a thread for each row
-// of the tile and for each value of the digit.
+// A stable radix sort that begins with the least significant digit. A block sorts a tile of rows by one digit.
+// It has as many threads as the tile has rows, which is also the number of values of a digit.
 #include <bit>
 #include <utility>
 
@@ -27,10 +27,10 @@ struct Pass {
     const NamedRow* from;
     NamedRow* to;
     std::size_t rows;
-    unsigned* counts;  // (tiles, digits): the tile's rows with each digit
-    unsigned shift;    // of the digit
+    unsigned* counts;  // (tiles, digits): number of rows of the tile with each digit
+    unsigned shift;    // first bit of the digit
 
-    // Rows beyond the last one have a digit that nobody counts.
+    // Rows beyond the last one have the digit `digits`, which no thread counts.
     __device__ unsigned digit_of(std::size_t row) const {
         return row < rows ? from[row].entry >> shift & (digits - 1) : digits;
     }
@@ -45,11 +45,12 @@ __global__ void __launch_bounds__(digits) count_digits(Pass pass) {
     pass.counts[std::size_t{blockIdx.x} * digits + threadIdx.x] = count;
 }
 
-// A row goes behind all with smaller digits, those with its digit in earlier tiles, and in its own tile.
+// A row is placed after all rows with smaller digits, and after the rows with its digit that precede it in
+// earlier tiles and in its own tile.
 __global__ void __launch_bounds__(digits) sort_by_digit(Pass pass) {
     __shared__ unsigned digit_of_row[digits];
     __shared__ unsigned rows_with[digits];
-    __shared__ unsigned begin_of[digits];  // of this tile's rows with the digit
+    __shared__ unsigned begin_of[digits];  // position of this tile's first row with each digit
     const std::size_t own = std::size_t{blockIdx.x} * digits + threadIdx.x;
     const unsigned digit = pass.digit_of(own);
     unsigned begin = 0;
@@ -78,8 +79,8 @@ std::size_t row_order_bytes(std::size_t rows) {
     return 2 * rows * sizeof(NamedRow) + parts(rows, digits) * digits * sizeof(unsigned);
 }
 
-const NamedRow* row_order(device::CudaStream& stream, const device::ConstTensor& indices, const EntryRange& entries,
-                          std::byte* memory) {
+const NamedRow* row_order(device::CudaStream& stream, const device::ConstTensor& indices,
+                          const EntryRange& entries, std::byte* memory) {
     const std::size_t rows = indices.columns;
     NamedRow* sorted = reinterpret_cast<NamedRow*>(memory);
     NamedRow* free = sorted + rows;

@@ -1,4 +1,4 @@
-// Rows in the order of the entries of a table that they name; those that name the same one keep their order.
+// Sorts rows by the table entry that they refer to. The sort is stable.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,21 @@
 namespace trireme::kernels::gpu {
 
 struct NamedRow {
-    std::uint32_t entry;  // as many as the table has: none of it
+    std::uint32_t entry;  // equals the number of entries if the row refers to none of the table
     std::uint32_t row;
 };
 
-// A table, or the part of one from entry `first` on.
+// Entries [first, first + count), the part of a table on this rank.
 struct EntryRange {
     std::size_t first = 0;
     std::size_t count = 0;
 };
 
-// Of memory that row_order() needs.
+// Returns the bytes of memory that row_order() needs.
 std::size_t row_order_bytes(std::size_t rows);
 
-// One for each of `indices`, (rows) i32; those of no entry of the table come last. Lies in `memory`.
+// Returns the rows sorted by entry, one for each of `indices`, (rows) i32. Rows without entry in the table come
+// last. The result is stored in `memory`.
 const NamedRow* row_order(device::CudaStream& stream, const device::ConstTensor& indices,
                           const EntryRange& entries, std::byte* memory);
 

@@ -1,11 +1,11 @@
-// A row that the threads of a block share, wherever it begins.
+// Divides a row among the threads of a block, for any alignment of the row.
 #pragma once
 
 #include "kernels/cuda/support/vectors.cuh"
 
 namespace trireme::kernels::gpu {
 
-// Elements from here to the next vector.
+// Returns the number of elements before the next aligned vector.
 template <class T>
 __device__ unsigned until_vectors(const T* row) {
     const auto beyond = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(row) % vector_bytes / sizeof(T));
@@ -15,8 +15,8 @@ __device__ unsigned until_vectors(const T* row) {
 template <unsigned width>
 using Width = std::integral_constant<unsigned, width>;
 
-// Calls use(Width<n>, column) for the vectors of the row, and with n = 1 for what lies before and behind them.
-// A thread's columns ascend.
+// Calls use(Width<n>, column) for the aligned vectors of the row, and with n = 1 for the elements before and
+// after them. The columns of a thread ascend.
 template <class T, class Use>
 __device__ void share_row(const T* row, unsigned columns, Use&& use) {
     const unsigned peeled = until_vectors(row);

@@ -1,4 +1,4 @@
-// A thread a vector of elements.
+// Uses one thread per vector of elements.
 #include "kernels/cuda/support/column_sums.cuh"
 #include "kernels/cuda/support/elementwise.cuh"
 #include "kernels/cuda/support/sources.cuh"
@@ -40,12 +40,12 @@ struct PutRows {
     }
 };
 
-// Every row of the output, named or not.
+// Writes every row of the output, with or without index.
 template <class T>
 struct PutAllRows {
     device::Elements<const T> input;
     const Source* sources;
-    const T* other;  // row, for those that are not named; none: zeros
+    const T* other;  // row for output rows without index; if null, zeros
     device::Elements<T> output;
     bool accumulate;
 

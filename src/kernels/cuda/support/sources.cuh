@@ -1,11 +1,11 @@
-// Where the rows, or the columns, of a scatter's output get their elements.
+// Inverts the indices of a scatter: finds the input row (or column) of each output row (or column).
 #pragma once
 
 #include "kernels/cuda/support/language.cuh"
 
 namespace trireme::kernels::gpu {
 
-// 1 + the number of the one that names a row or a column; 0 where none does.
+// 1 + the index of the input row or column; 0 if there is none.
 using Source = std::uint32_t;
 
 inline constexpr unsigned source_threads = 256;
@@ -17,7 +17,8 @@ __global__ void __launch_bounds__(source_threads)
     if (i < count) sources[names[i]] = static_cast<Source>(i + 1);
 }
 
-// The sources of `end` rows or columns, in `memory` for as many. `named` is (count) i32.
+// Returns the sources of `end` output rows or columns, stored in `memory`, which has room for them. `named`
+// holds the indices, (count) i32.
 inline const Source* sources_of(device::CudaStream& stream, const device::ConstTensor& named, std::size_t end,
                                 std::byte* memory) {
     if (end == 0) return nullptr;

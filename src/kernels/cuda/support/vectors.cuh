@@ -1,5 +1,5 @@
-// Vectors: elements side by side in a row that a thread reads or writes at once, 16 bytes of them where the
-// views allow it, else one.
+// Vectors: adjacent elements of a row that a thread loads or stores at once. A vector has 16 bytes if the
+// alignment of the views allows it, else one element.
 #pragma once
 
 #include "kernels/cuda/support/language.cuh"
@@ -11,7 +11,7 @@ inline constexpr std::size_t vector_bytes = 16;
 template <class T>
 inline constexpr unsigned vector_width = vector_bytes / sizeof(T);
 
-// Numbers are computed with in the wide type and rounded once.
+// Elements are read in the wide type and rounded once when they are set.
 template <class T, unsigned width>
 struct alignas(sizeof(T) * width < vector_bytes ? sizeof(T) * width : vector_bytes) Vector {
     T elements[width];
@@ -48,7 +48,7 @@ __device__ void store(const device::Elements<T>& view, std::size_t row, std::siz
     store(view.row(row) + column, vector);
 }
 
-// Sets what begins at `address`, or adds to it.
+// Stores a vector at `address` or, if `accumulate`, adds it to the values there.
 template <class T, unsigned width>
 __device__ void put(T* address, Vector<T, width> vector, bool accumulate) {
     if (accumulate) {
@@ -58,7 +58,7 @@ __device__ void put(T* address, Vector<T, width> vector, bool accumulate) {
     store(address, vector);
 }
 
-// True if every row of a view is whole vectors, which begin where they may; of an absent view, too.
+// Returns true if every row of a view consists of whole, aligned vectors; also true for an absent view.
 template <unsigned width, class T>
 bool consists_of_vectors(const device::Elements<T>& view) {
     constexpr std::size_t alignment = alignof(Vector<std::remove_const_t<T>, width>);
@@ -67,13 +67,13 @@ bool consists_of_vectors(const device::Elements<T>& view) {
            (view.rows <= 1 || view.stride * sizeof(T) % alignment == 0);
 }
 
-// True if all views consist of vectors with as many elements as 16 bytes have of T, whatever their own type is.
+// Returns true if all views consist of vectors of vector_width<T> elements, whatever their own types are.
 template <class T, class... Viewed>
 bool has_vectors(const device::Elements<Viewed>&... views) {
     return (consists_of_vectors<vector_width<T>>(views) && ...);
 }
 
-// Calls `use` with the width of vectors, or with 1, as std::integral_constant.
+// Calls `use` with the vector width of T if `has_vectors`, else with 1, as std::integral_constant.
 template <class T, class Use>
 void visit_width(bool has_vectors, Use&& use) {
     if (has_vectors) return use(std::integral_constant<unsigned, vector_width<T>>{});

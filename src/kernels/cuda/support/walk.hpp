@@ -1,4 +1,4 @@
-// How tensors of equally many elements are walked through together.
+// A common shape in which a kernel traverses several tensors of equal size.
 #pragma once
 
 #include "trireme/device/tensor.hpp"
@@ -9,14 +9,15 @@ struct Walk {
     std::size_t rows = 0;
     std::size_t columns = 0;
 
-    // Row by row as `tensor` lies, or as one row where none of the others has gaps either.
+    // Returns one row if all tensors are contiguous, else the shape of `tensor`.
     template <class... Others>
     static Walk through(const device::ConstTensor& tensor, const Others&... others) {
         const bool has_gaps = !(tensor.is_contiguous() && ... && others.is_contiguous());
         return has_gaps ? Walk{tensor.rows, tensor.columns} : Walk{1, tensor.size()};
     }
 
-    // The elements of a tensor in this shape, which is its own if it has gaps. Without data where it is absent.
+    // Returns the elements of a tensor in this shape; null data if it is absent. A tensor with gaps must have
+    // this shape itself.
     template <class T, class View>
     auto elements_of(const View& tensor) const {
         using All = decltype(tensor.template as<T>());

@@ -1,4 +1,4 @@
-// What an optimizer does to all tensors of a step in one start: a block takes a piece of one tensor.
+// Optimizer updates of all tensors of a step in one launch. A block updates a piece of one tensor.
 #include "kernels/cuda/support/block_owners.hpp"
 #include "kernels/cuda/support/sums.cuh"
 #include "kernels/cuda/support/vectors.cuh"
@@ -12,19 +12,19 @@ namespace {
 using gpu::Vector;
 
 constexpr unsigned update_threads = 256;
-constexpr unsigned update_turns = 4;  // vectors that a thread takes
+constexpr unsigned update_turns = 4;  // vectors per thread
 constexpr unsigned update_vectors = update_threads * update_turns;
 
-// What an update of one tensor reads and writes, all in one shape. Told to the GPU, which compares bytes: it
-// has no gaps.
+// The operands of the update of one tensor, all in one shape. The struct has no padding, because
+// GpuWork::tell() compares its bytes.
 template <class T>
 struct Updated {
     device::Elements<T> parameter;
     device::Elements<const T> gradient;
-    device::Elements<T> moment1;           // or the velocity; without data where there is none
-    device::Elements<T> moment2;           // likewise
-    device::Elements<device::Bf16> rounded;        // likewise
-    const std::int32_t* decaying;  // likewise
+    device::Elements<T> moment1;             // or the velocity; null data if absent
+    device::Elements<T> moment2;             // null data if absent
+    device::Elements<device::Bf16> rounded;  // null data if absent
+    const std::int32_t* decaying;            // null if absent
     gpu::Walk walk;
     double weight_decay;
     unsigned first_block;
@@ -39,11 +39,11 @@ struct Updated {
     }
 };
 
-static_assert(sizeof(Updated<float>) == 5 * sizeof(device::Elements<float>) + sizeof(void*) + sizeof(gpu::Walk) +
-                                            sizeof(double) + 2 * sizeof(unsigned));
+static_assert(sizeof(Updated<float>) == 5 * sizeof(device::Elements<float>) + sizeof(void*) +
+                                            sizeof(gpu::Walk) + sizeof(double) + 2 * sizeof(unsigned));
 
-// Which columns of each tensor decay; what lies in the machine's memory is told in one list, as two lists are
-// all that a kernel surely finds.
+// Returns the decay flags of each tensor in GPU memory. Those in host memory are sent as one list, because an
+// operation may send at most two lists.
 template <class Op>
 std::vector<const std::int32_t*> decaying_of(device::CudaStream& stream, std::span<const Op> ops) {
     const auto is_told = [](const Op& op) {
@@ -134,7 +134,7 @@ struct SgdStep {
     }
 };
 
-// A block's vectors of a tensor; a row of them is divided by only where there are several.
+// Updates the block's vectors of a tensor. Avoids the division by the vectors per row if there is only one row.
 template <unsigned width, class T, class Step>
 __device__ void take_vectors(const Step& step, const Updated<T>& of) {
     const T decay = step.decay_of(of.weight_decay);
@@ -169,21 +169,22 @@ void add(gpu::OwnedBlocks<Updated<T>>& tensors, const Updated<T>& of) {
     tensors.add(of, gpu::parts(of.walk.rows * (of.walk.columns / width), update_vectors));
 }
 
-// Sums of squares: a thread adds vectors of 4 elements, a block those of a chunk, another one the chunks of a
-// tensor. Which thread has which element does not depend on how a tensor lies.
+// Sums of squares: a thread adds vectors of 4 elements, and a block adds the sums of its threads, a chunk. A
+// second kernel adds the chunks of each tensor. The mapping of elements to threads does not depend on the
+// strides.
 constexpr unsigned at_once = 4;
 constexpr unsigned turns = 4;
 constexpr unsigned chunk_threads = 256;
 constexpr unsigned chunk = at_once * turns * chunk_threads;
 
-// Of one tensor. Told to the GPU, too.
+// The operands of one sum of squares, without padding for the same reason as Updated.
 template <class T>
 struct Squared {
     device::Elements<const T> input;
     std::size_t size;
     double* result;
     unsigned first_block;
-    unsigned has_vectors;  // or else to be read element by element
+    unsigned has_vectors;  // if 0, read element by element
 
     __device__ void add(double& sum, T element) const {
         const auto x = static_cast<double>(element);
@@ -215,7 +216,7 @@ __global__ void __launch_bounds__(chunk_threads)
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-// A block a tensor.
+// One block per tensor.
 template <class T>
 __global__ void __launch_bounds__(chunk_threads)
     sum_tensors(const Squared<T>* tensors, unsigned chunks, const double* sums) {

@@ -1,5 +1,5 @@
-// cuBLASLt counts columns first: to it a matrix of ours is its transpose, and result = left right is
-// result^T = right^T left^T.
+// Matmuls with cuBLASLt. The library is column-major, so it sees each of our row-major matrices as its
+// transpose: result = left right becomes result^T = right^T left^T.
 #include <cublasLt.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace trireme::kernels {
 namespace {
 
-constexpr std::size_t workspace_bytes = std::size_t{32} << 20;  // what Hopper's algorithms want
+constexpr std::size_t workspace_bytes = std::size_t{32} << 20;  // enough for the algorithms for Hopper
 
 struct Calls {
     decltype(&cublasLtCreate) create = nullptr;
@@ -52,11 +52,12 @@ Types types_of(device::DType dtype) {
 
 std::string library_name() { return cat("libcublasLt.so.", CUBLAS_VER_MAJOR); }
 
-// What is joined to a product, in the library's words, which has one address for what it reads and writes.
+// The fused operations as cuBLASLt describes them. It has one pointer for the auxiliary matrix, read or
+// written.
 struct Joined {
     cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-    const void* vector = nullptr;  // a bias
-    const void* matrix = nullptr;  // what goes into an activation: written forward, read backward
+    const void* vector = nullptr;  // the bias
+    const void* matrix = nullptr;  // input of the activation: written forward, read backward
     std::size_t matrix_stride = 0;
 };
 
@@ -76,14 +77,16 @@ Joined joined_to(const GpuProduct& p) {
     return {};
 }
 
-// The last that is made: what has gone into an activation is written on the way.
+// Returns the library's output matrix. With a fused activation it is `activated`, and `result` is the auxiliary
+// matrix.
 const device::Tensor& made_by(const GpuProduct& p) { return p.activated.is_present() ? p.activated : p.result; }
 
-// All that an algorithm depends on.
+// Everything that the choice of an algorithm depends on.
 using Shape = std::tuple<std::array<std::size_t, 7>, device::DType, device::DType, bool, bool, bool,
                          cublasLtEpilogue_t, std::array<std::size_t, 3>>;
 
-// The largest power of two, up to 256, that divides an address: algorithms differ in what they ask for.
+// Returns the largest power of two, at most 256, that divides an address. Algorithms require different
+// alignments.
 std::size_t alignment_of(const void* address) {
     const auto bits = reinterpret_cast<std::uintptr_t>(address) | 256U;
     return bits & (~bits + 1);
@@ -124,7 +127,7 @@ public:
         check(calls_.create(&handle_), "cublasLtCreate");
         workspace_ = device::take_gpu_memory(workspace_bytes);
     }
-    // The library waits for the GPU, which may hang where an exception ends the job.
+    // cublasLtDestroy waits for the GPU, which may hang if an exception ends the job.
     ~Lt() {
         device::give_back_gpu_memory(workspace_);
         if (std::uncaught_exceptions() == 0) calls_.destroy(handle_);
@@ -136,7 +139,7 @@ public:
     void multiply(device::GpuQueue& queue, const GpuProduct& product);
 
 private:
-    // As the library wants it.
+    // The library's descriptors of a matmul.
     struct Description {
         cublasLtMatmulDescOpaque_t product;
         cublasLtMatrixLayoutOpaque_t right, left, result;
@@ -174,7 +177,7 @@ private:
     Calls calls_;
     cublasLtHandle_t handle_ = nullptr;
     std::byte* workspace_ = nullptr;
-    std::map<Shape, Algorithm> algorithms_;  // nothing where there is none
+    std::map<Shape, Algorithm> algorithms_;  // nullopt if there is none
 };
 
 cublasLtMatmulDescOpaque_t ProductLibrary::Lt::product_of(const GpuProduct& product) const {
@@ -206,7 +209,8 @@ ProductLibrary::Lt::Algorithm& ProductLibrary::Lt::algorithm_of(const GpuProduct
     return algorithms_.emplace(shape, find_algorithm(product, description)).first->second;
 }
 
-// Where several blocks share a sum, its parts are kept in the type of sums and are added in one order.
+// Asks the library for an algorithm. If several blocks share a sum (split-K), their partial sums must have the
+// compute type and a fixed order.
 ProductLibrary::Lt::Algorithm ProductLibrary::Lt::find_algorithm(const GpuProduct& product,
                                                                  Description& description) const {
     cublasLtMatmulPreferenceOpaque_t preference{};
@@ -249,7 +253,8 @@ cublasStatus_t ProductLibrary::Lt::multiply_by(const cublasLtMatmulAlgo_t& algor
     return run(1.0F, product.accumulate ? 1.0F : 0.0F);
 }
 
-// Algorithms read 16 bytes at a time, and not all types have algorithms that join something to a product.
+// Algorithms read the fused operands in units of 16 bytes, and some types have no algorithm with fused
+// operations.
 bool ProductLibrary::Lt::multiply_joined(device::GpuQueue& queue, const GpuProduct& product) {
     if (!product.result.is_present()) return true;
     const Joined joined = joined_to(product);
