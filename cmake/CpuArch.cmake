@@ -1,9 +1,9 @@
-# How the fast kernels in src/kernels/cpu are compiled: for the machine named by TRIREME_CPU_ARCH, with
-# -fno-math-errno and -fno-trapping-math so that loops with roots and choices vectorise. Never -ffast-math: a NaN
-# must stay a NaN.
+# Compiler flags of the fast kernels in src/kernels/cpu. They are compiled for the machine named by
+# TRIREME_CPU_ARCH, with -fno-math-errno and -fno-trapping-math so that loops with square roots and selections
+# vectorise. -ffast-math is never used, because a NaN must stay a NaN.
 include(CheckCXXCompilerFlag)
 
-# The vector extensions that the compiler uses for -march=<name>, as a sorted list of its macros.
+# Sets `result` to the vector extensions that the compiler uses for -march=<name>: a sorted list of its macros.
 function(vector_extensions name result)
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -march=${name} -dM -E -x c++ /dev/null
                   OUTPUT_VARIABLE macros ERROR_QUIET)
@@ -12,8 +12,9 @@ function(vector_extensions name result)
   set(${result} "${macros}" PARENT_SCOPE)
 endfunction()
 
-# `native` says nothing in a log and confuses a compiler cache shared by unlike machines, so it becomes the
-# compiler's name for this machine, unless that name promises more than the machine has (some virtual ones).
+# Replaces `native` by the compiler's name for this machine: `native` says nothing in a log, and it confuses a
+# compiler cache that is shared by different machines. `native` stays if the name promises more extensions than
+# the machine has, as on some virtual machines.
 function(concrete_architecture result)
   set(name ${TRIREME_CPU_ARCH})
   if(name STREQUAL "native")
@@ -38,15 +39,16 @@ if(TRIREME_SANITIZE)
 endif()
 set(TRIREME_CPU_FLAGS ${optimisation} -march=${TRIREME_CPU_ARCH_CONCRETE} -fopenmp-simd -ffp-contract=fast -fno-math-errno
                       -fno-trapping-math)
-# Without it GCC uses half of a 512-bit register on the machines that have them.
+# Without this flag GCC uses only half of each 512-bit register.
 check_cxx_compiler_flag(-mprefer-vector-width=512 TRIREME_HAS_VECTOR_WIDTH)
 if(TRIREME_HAS_VECTOR_WIDTH)
   list(APPEND TRIREME_CPU_FLAGS -mprefer-vector-width=512)
 endif()
 message(STATUS "fast CPU kernels: ${TRIREME_CPU_FLAGS}")
 
-# Linux's names, in /proc/cpuinfo, of what the compiler may use with these flags and not without: MACRO=name. Only
-# features that it uses unasked; AES, for example, needs intrinsics.
+# CPU features that the compiler may use with these flags, as MACRO=name; the name is the one in Linux's
+# /proc/cpuinfo. The list has only features that the compiler uses by itself. AES, for example, needs
+# intrinsics.
 set(names_of_features
     SSE3=pni SSSE3=ssse3 SSE4_1=sse4_1 SSE4_2=sse4_2 SSE4A=sse4a POPCNT=popcnt LZCNT=abm MOVBE=movbe AVX=avx AVX2=avx2
     FMA=fma FMA4=fma4 XOP=xop F16C=f16c BMI=bmi1 BMI2=bmi2 AVX512F=avx512f AVX512CD=avx512cd AVX512BW=avx512bw
@@ -71,7 +73,7 @@ separate_arguments(flags_of_all UNIX_COMMAND "${CMAKE_CXX_FLAGS}")
 features_of_flags(TRIREME_CPU_FEATURES ${flags_of_all} ${TRIREME_CPU_FLAGS})
 list(JOIN TRIREME_CPU_FEATURES " " TRIREME_CPU_FEATURES)
 
-# Compiles those of the given sources that lie in src/kernels/cpu with the flags above.
+# Sets the flags above for those of the given sources that lie in src/kernels/cpu.
 function(compile_for_cpu)
   list(FILTER ARGN INCLUDE REGEX "/src/kernels/cpu/")
   if(ARGN)

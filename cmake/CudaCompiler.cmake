@@ -1,4 +1,4 @@
-# Sets `result` to the reason why `nvcc` is not used, a sentence, or to nothing if it is used.
+# Sets `result` to a sentence that says why `nvcc` cannot be used, or to an empty string if it can.
 function(find_cuda_complaint nvcc result)
   execute_process(COMMAND ${nvcc} --version OUTPUT_VARIABLE text ERROR_QUIET)
   if(NOT text MATCHES "release ([0-9]+\\.[0-9]+)")

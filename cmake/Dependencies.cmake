@@ -1,5 +1,6 @@
-# What Trireme is built on. Each becomes an interface target trireme_<name>; required ones stop the
-# configuration with the Debian package that brings them, optional ones say in one line what is left out.
+# Libraries that Trireme uses. Each becomes an interface target trireme_<name>. A missing required library stops
+# the configuration and names its Debian package. A missing optional library prints one line that says which
+# feature is absent.
 find_package(PkgConfig QUIET)
 find_package(Threads REQUIRED)
 
@@ -55,7 +56,7 @@ wrap(zlib ZLIB::ZLIB)
 # --- fast arithmetic --------------------------------------------------------------------------------------
 find_package(OpenMP QUIET COMPONENTS CXX)
 find_package(BLAS QUIET)
-# Found by hand: Debian's dnnl-config.cmake insists on OpenCL, which nothing here uses.
+# Debian's dnnl-config.cmake requires OpenCL, which Trireme does not use, so oneDNN is searched for directly.
 find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h)
 find_library(DNNL_LIBRARY dnnl)
 if(DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
@@ -79,7 +80,8 @@ endif()
 
 # --- GPUs -------------------------------------------------------------------------------------------------
 option(TRIREME_WITH_CUDA "Build what runs on NVIDIA's GPUs, where nvcc is found" ON)
-# Each architecture costs a minute. A machine without GPUs compiles what drivers translate for all from Ampere on.
+# Each architecture adds a minute to the build. Without a GPU, PTX for Ampere is compiled, which drivers
+# translate for every later GPU.
 set(architectures 80-virtual)
 find_program(NVIDIA_SMI nvidia-smi)
 if(NVIDIA_SMI)
@@ -103,7 +105,7 @@ if(NOT cuda_complaint)
   set(CMAKE_CUDA_ARCHITECTURES ${TRIREME_CUDA_ARCHITECTURES})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
   enable_language(CUDA)
-  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)  # which CMake 3.25 does not know of
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)  # CMake 3.25 does not define this option
   find_package(CUDAToolkit 12 REQUIRED)
   wrap(cuda CUDA::cudart_static)
   target_compile_options(trireme_cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;--diag-suppress=554>)
@@ -112,7 +114,8 @@ else()
   message(STATUS "${cuda_complaint}: no --device cuda")
 endif()
 
-# Looked for when the program runs, so that its header is enough; that comes with CUDA's toolkit, or beside it.
+# The library is loaded at run time, so the build needs only nccl.h. That header comes with the CUDA toolkit or
+# separately.
 set(cuda_headers $ENV{CUDA_HOME}/include /usr/local/cuda/include)
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS $ENV{NCCL_HOME}/include ${cuda_headers})
 find_path(CUDA_RUNTIME_INCLUDE_DIR cuda_runtime.h HINTS ${cuda_headers})
@@ -143,7 +146,7 @@ endif()
 wrap(${TRIREME_MPIS} MPI::MPI_C)
 set(TRIREME_MPIEXEC_${TRIREME_MPIS} ${MPIEXEC_EXECUTABLE})
 
-# Where MPICH is installed beside Open MPI, the rank tests run under both.
+# If MPICH is installed beside Open MPI, the rank tests run under both.
 option(TRIREME_WITH_MPICH "Build for MPICH, too, where it is installed beside Open MPI" ON)
 if(TRIREME_MPIS STREQUAL "openmpi" AND TRIREME_WITH_MPICH)
   pkg_check_modules(MPICH QUIET IMPORTED_TARGET mpich)
@@ -154,8 +157,8 @@ if(TRIREME_MPIS STREQUAL "openmpi" AND TRIREME_WITH_MPICH)
   endif()
 endif()
 
-# SimGrid's SMPI is an MPI library whose ranks share one process, with simulated time. The sanitizers want to be
-# loaded before its launcher is.
+# SimGrid's SMPI is an MPI library whose ranks share one process and run in simulated time. It is off with
+# sanitizers, which must be loaded before SMPI's launcher.
 option(TRIREME_WITH_SIMGRID "Build trireme-sim, the program of a simulated cluster, where SimGrid is found" ON)
 find_path(SIMGRID_INCLUDE_DIR smpi/mpi.h)
 find_library(SIMGRID_LIBRARY simgrid)
@@ -166,8 +169,8 @@ elseif(SIMGRID_INCLUDE_DIR AND SIMGRID_LIBRARY AND SMPIRUN)
   list(APPEND TRIREME_MPIS smpi)
   wrap(smpi ${SIMGRID_LIBRARY})
   target_include_directories(trireme_smpi SYSTEM INTERFACE ${SIMGRID_INCLUDE_DIR}/smpi ${SIMGRID_INCLUDE_DIR})
-  # Computing takes no time, and neither does asking whether a message has come. Every send waits for its receive,
-  # so that nothing relies on buffers.
+  # Computation and message tests cost no simulated time. Every send waits for its receive, so that no test
+  # relies on buffering.
   set(cluster ${CMAKE_SOURCE_DIR}/validation/ranks/cluster)
   set(TRIREME_MPIEXEC_smpi
       ${SMPIRUN} -platform ${cluster}.xml -hostfile ${cluster}.hosts --log=root.thresh:critical
@@ -179,7 +182,7 @@ else()
 endif()
 
 foreach(mpi IN LISTS TRIREME_MPIS)
-  # Without mpi.h's own C++ classes, which were taken out of MPI 3 and drag in a library of their own.
+  # Excludes mpi.h's C++ classes, which MPI 3 removed and which need a library of their own.
   target_compile_definitions(trireme_${mpi} INTERFACE OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)
 endforeach()
 message(STATUS "MPI libraries: ${TRIREME_MPIS}")

@@ -1,4 +1,4 @@
-# How everything is compiled.
+# Build type, warnings, sanitizers and the compiler cache.
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or RelWithDebInfo" FORCE)
 endif()
@@ -19,7 +19,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Paths relative to the source: a second checkout of the same sources compiles nothing twice.
+  # Paths are relative to the source tree, so that a second checkout of the same sources hits the cache.
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
 endif()
@@ -27,9 +27,10 @@ endif()
 add_library(trireme_warnings INTERFACE)
 target_compile_options(trireme_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(trireme_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>) # wrong about "a" + std::string (GCC bug 105329)
+  target_compile_options(trireme_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>) # false positive for "a" + std::string (GCC bug 105329)
 endif()
-# Both warn of sources that share a batch; a build without unity keeps them for all but tests.
+# In a unity build both flags warn about sources that merely share a batch. A build without unity keeps the
+# warnings, except for tests.
 set(TRIREME_UNITY_WARNINGS $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow;-Wno-subobject-linkage>)
 if(TRIREME_UNITY)
   target_compile_options(trireme_warnings INTERFACE ${TRIREME_UNITY_WARNINGS})
@@ -43,10 +44,11 @@ if(TRIREME_SANITIZE)
   if(TRIREME_SANITIZE STREQUAL "thread")
     set(sanitizers thread)
   endif()
-  # The address sanitizer reports null pointers, too. Checking each pointer for that, and each object for its dynamic
-  # type, takes a quarter of the time to compile.
+  # The address sanitizer already reports null pointers. Checking each pointer for null and each object for its
+  # dynamic type would add a quarter to the compile time.
   add_compile_options(-fsanitize=${sanitizers} -fno-sanitize=null,vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${sanitizers})
-  # The instrumentation opens paths that the program does not have; GCC then warns of values unset on them.
+  # The instrumentation adds paths that the program does not have, and GCC warns of uninitialised values on
+  # them.
   target_compile_options(trireme_warnings INTERFACE -Wno-maybe-uninitialized)
 endif()

@@ -1,13 +1,13 @@
 include(CpuArch)
 
-# A room is one library: every source in src/<room>, every header in include/trireme/<room>. Sources belong
-# to a room by lying in its folder, so none are listed here. A source names its room's private headers from src/:
-# "data/corpus/schema.hpp".
+# A room is one library: every source in src/<room> and every header in include/trireme/<room>. Sources belong
+# to a room by their folder, so none are listed here. A source includes its room's private headers relative to
+# src/: "data/corpus/schema.hpp".
 #
 #   add_room(data USES base plan PRIVATE_USES hdf5)
 #
-# USES names rooms and third-party packages that a room's headers may show; PRIVATE_USES those that only its
-# sources may. A name <x> means the target trireme_<x>.
+# USES names the rooms and third-party packages that a room's public headers may include. PRIVATE_USES names
+# those that only its sources may include. A name <x> means the target trireme_<x>.
 function(add_room room)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "USES;PRIVATE_USES")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${room}/*.cpp)
@@ -35,20 +35,21 @@ function(add_room room)
   set_property(GLOBAL APPEND PROPERTY TRIREME_ROOMS trireme_${room})
 endfunction()
 
-# Half of the time to compile a small source goes into its headers, which a unity build reads once per batch. Kernels
-# are few and long, and some have flags of their own. Simulations replace single objects of the device room.
+# Compiles a library as a unity build. Half of the compile time of a small source goes into its headers, which a
+# unity build reads once per batch. Kernels are excluded because they are few and long, and some have their own
+# flags. The device room is excluded because simulations replace single objects of it.
 function(compile_together library)
   if(NOT library MATCHES "^trireme_(device|kernels)$")
     set_target_properties(${library} PROPERTIES UNITY_BUILD ${TRIREME_UNITY} UNITY_BUILD_BATCH_SIZE 8)
-    # A program without MPI may use a function whose batch also calls MPI: what it does not use, the linker drops.
+    # A program without MPI may use a function whose batch also calls MPI. The linker drops the unused sections.
     target_compile_options(${library} PRIVATE -ffunction-sections -fdata-sections)
     target_link_options(${library} INTERFACE LINKER:--gc-sections)
   endif()
 endfunction()
 
-# The only sources that see mpi.h, built once for each MPI library: trireme_mpi_openmpi, trireme_mpi_mpich,
-# trireme_mpi_smpi. How to wait and how to end a job differ between processes and simulated ranks, and so do time
-# and power: a program takes objects before it looks into libraries, so the simulated ones stand in for device's.
+# Builds the only sources that include mpi.h, once per MPI library: trireme_mpi_openmpi, trireme_mpi_mpich,
+# trireme_mpi_smpi. Waiting, ending a job, time and power differ between processes and simulated ranks. The
+# linker takes objects before it searches libraries, so the simulated objects replace those of the device room.
 function(add_mpi_rooms)
   foreach(mpi IN LISTS TRIREME_MPIS)
     set(ranks wall)
@@ -63,7 +64,8 @@ function(add_mpi_rooms)
     target_link_libraries(trireme_mpi_${mpi} PUBLIC trireme_comm PRIVATE trireme_${mpi} trireme_warnings)
     set_property(GLOBAL APPEND PROPERTY TRIREME_ROOMS trireme_mpi_${mpi})
   endforeach()
-  # The address sanitizer keeps virtual functions that a program without MPI does not use, and some of them call MPI.
+  # The address sanitizer keeps virtual functions that a program without MPI does not use. Some of them call
+  # MPI.
   if(TRIREME_SANITIZE)
     list(GET TRIREME_MPIS 0 mpi)
     target_link_libraries(trireme_comm INTERFACE trireme_mpi_${mpi})
@@ -75,8 +77,8 @@ function(add_mpi_rooms)
   endif()
 endfunction()
 
-# What a room does on the GPU: src/<room>/cuda, or no_gpu.cpp where nothing is found to compile that with. A program
-# takes objects before it looks into libraries, so an emulated GPU can stand in for either.
+# Adds a room's GPU sources: src/<room>/cuda, or no_gpu.cpp without a CUDA compiler. The linker takes objects
+# before it searches libraries, so an emulated GPU can replace either.
 function(add_gpu_part room)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "USES")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${room}/cuda/*.cpp
@@ -95,8 +97,9 @@ function(add_gpu_part room)
   set_property(GLOBAL APPEND PROPERTY TRIREME_ROOMS trireme_${room}_gpu)
 endfunction()
 
-# A program whose ranks are of the given MPI library. The simulator's is a module, which smpirun loads; unless told
-# not to, once for each rank, which then has variables of its own (GoogleTest's), except those that GCC calls unique.
+# Adds a program that is linked with the given MPI library. For SMPI it is a module that smpirun loads, by
+# default once per rank. Each rank then has its own global variables (such as GoogleTest's), except those that
+# GCC marks unique; -fno-gnu-unique removes that mark.
 #   add_mpi_program(trireme-mpich mpich SOURCES main.cpp USES app)
 function(add_mpi_program name mpi)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;USES")
@@ -113,7 +116,7 @@ function(add_mpi_program name mpi)
   target_link_libraries(${name} PRIVATE ${arg_USES} trireme_mpi_${mpi} trireme_warnings)
 endfunction()
 
-# The first MPI library found gives the program its plain name; another one is said in it: trireme-mpich,
+# The program for the first MPI library has the plain name. The others have a suffix: trireme-mpich,
 # trireme-sim.
 function(add_program name)
   if(NOT EXISTS ${CMAKE_SOURCE_DIR}/src/app/main.cpp)
@@ -127,7 +130,7 @@ function(add_program name)
   target_link_libraries(trireme_app PUBLIC trireme_run trireme_report trireme_tools
                                     PRIVATE trireme_options trireme_fmt trireme_warnings)
   set_property(GLOBAL APPEND PROPERTY TRIREME_ROOMS trireme_app)
-  add_custom_target(programs)  # what users and benchmarks run, without tests
+  add_custom_target(programs)  # programs that users and benchmarks run, without tests
   list(GET TRIREME_MPIS 0 first)
   foreach(mpi IN LISTS TRIREME_MPIS)
     if(mpi STREQUAL "smpi")
@@ -148,7 +151,7 @@ function(add_program name)
   install_help(${name})
 endfunction()
 
-# The installed program prints its own man page and its completion for bash.
+# Installs the man page and the bash completion, which the installed program prints itself.
 function(install_help name)
   install(CODE "
     set(share \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share\")

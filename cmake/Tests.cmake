@@ -1,14 +1,14 @@
-# Tests belong to a room by lying in its folder: validation/unit/<room>/*_test.cpp become one program,
-# unit_<room>, and that one ctest case, or several where it takes long: thousands of processes that test
-# for a millisecond would take minutes to start. Where tests start programs of their own, each TEST is a case.
+# Tests belong to a room by their folder: validation/unit/<room>/*_test.cpp become one program, unit_<room>. It
+# is one ctest case, or several if it takes long, because starting thousands of processes that test for a
+# millisecond would take minutes. If tests start programs themselves, each TEST is a case.
 find_package(GTest QUIET)
 if(NOT GTest_FOUND)
   missing("GoogleTest" libgtest-dev)
 endif()
 
-# Tests with a long TIMEOUT start first (COST), so that no core waits for them at the end.
+# Tests with a long TIMEOUT have a high COST and start first, so that no core waits for them at the end.
 
-# The programs behind one label: ninja tests_unit, tests_ranks.
+# Target that builds all programs with one label: ninja tests_unit, tests_ranks.
 function(belongs_to_label label program)
   if(NOT TARGET tests_${label})
     add_custom_target(tests_${label})
@@ -16,7 +16,8 @@ function(belongs_to_label label program)
   add_dependencies(tests_${label} ${program})
 endfunction()
 
-# The path of the checkout goes only to the sources that name it, so that a compiler cache serves another checkout.
+# Defines TRIREME_SOURCE_DIR only for the sources that use it, so that the compiler cache also serves other
+# checkouts.
 function(define_source_dir)
   foreach(source IN LISTS ARGN)
     get_filename_component(path ${source} ABSOLUTE)
@@ -29,14 +30,15 @@ function(define_source_dir)
   endforeach()
 endfunction()
 
-# A hang is a failure after this many times a test's TIMEOUT; sanitizers make all of them slow.
+# Factor on a test's TIMEOUT, after which a hang is a failure. Sanitizers make all tests slow.
 set(TRIREME_PATIENCE 1)
 if(TRIREME_SANITIZE)
   set(TRIREME_PATIENCE 4)
 endif()
 
-# Tests are compiled with little optimisation and eight sources at a time, as most rooms are (compile_together() in
-# Rooms.cmake): that takes a third of the time. The undefined-behaviour sanitizer checks the rooms, not the tests.
+# Tests are compiled with little optimisation and, like most rooms, eight sources at a time (compile_together()
+# in Rooms.cmake). That takes a third of the time. The undefined-behaviour sanitizer checks the rooms, not the
+# tests.
 add_library(trireme_quickly_compiled INTERFACE)
 target_compile_options(trireme_quickly_compiled INTERFACE -Og ${TRIREME_UNITY_WARNINGS}
                                                           $<$<STREQUAL:${TRIREME_SANITIZE},ON>:-fno-sanitize=undefined>)
@@ -44,7 +46,7 @@ function(compile_tests_together target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${TRIREME_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
-# A program without its cases.
+# Builds a test program without adding its ctest cases.
 function(build_test_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "SOURCES;USES;PRIVATE_USES")
   list(TRANSFORM arg_USES PREPEND trireme_)
@@ -67,7 +69,7 @@ function(add_test_program name)
                        PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${timeout} COST ${arg_TIMEOUT})
 endfunction()
 
-#   add_room_tests(unit data TIMEOUT 30)         from validation/unit/data/*_test.cpp; TIMEOUT is of a case
+# from validation/unit/data/*_test.cpp; TIMEOUT applies per case
 #   add_room_tests(unit data CASES 4 TIMEOUT 30) as four cases: unit/data_1 to unit/data_4
 function(add_room_tests folder room)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "CASES;TIMEOUT" "PRIVATE_USES")
@@ -79,7 +81,7 @@ function(add_room_tests folder room)
   endif()
 endfunction()
 
-# GoogleTest deals a program's tests out to its cases, one after another.
+# Splits a program's tests over its cases by GoogleTest's sharding.
 function(add_cases program name)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "LABEL;TIMEOUT;CASES" "")
   math(EXPR timeout "${arg_TIMEOUT} * ${TRIREME_PATIENCE}")
@@ -98,12 +100,14 @@ function(add_cases program name)
   endforeach()
 endfunction()
 
-# Rank tests, validation/<folder>/*_test.cpp: one program for each MPI library, run under its own mpiexec. A
-# hang is a failure after TIMEOUT seconds; in a simulation, which ends with code 0 then, it is one at once.
+# Rank tests, validation/<folder>/*_test.cpp: one program per MPI library, run under that library's mpiexec. A
+# hang is a failure after TIMEOUT seconds. A simulation detects a deadlock at once, but exits with code 0, so
+# its message counts as a failure.
 #   add_rank_program(comm FOLDER ranks USES comm)          ranks_comm_openmpi, ranks_comm_mpich, ranks_comm_smpi
 #   add_rank_test(comm FOLDER ranks RANKS 2 3 4 TIMEOUT 30)
-#   add_rank_test(comm FOLDER ranks MPIS openmpi RANKS 8 TIMEOUT 30)    under this library alone
-# MPICH ranks keep a core busy while they wait, so more than 3 of them run only with TRIREME_ALL_SIZES.
+# under this library only
+# MPICH ranks keep a core busy while they wait, so tests with more than 3 of them run only with
+# TRIREME_ALL_SIZES.
 option(TRIREME_ALL_SIZES "Run rank tests on all numbers of ranks under every MPI library (for the night)" OFF)
 function(add_rank_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER" "SOURCES;USES")
@@ -113,7 +117,7 @@ function(add_rank_program name)
   list(TRANSFORM arg_USES PREPEND trireme_ OUTPUT_VARIABLE rooms)
   add_library(${shared} OBJECT ${sources_without_mpi})
   compile_tests_together(${shared})
-  target_compile_options(${shared} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)  # for the simulator's module
+  target_compile_options(${shared} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)  # needed by the simulator's module
   target_include_directories(${shared} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/validation)
   target_link_libraries(${shared} PRIVATE ${rooms} GTest::gtest trireme_warnings trireme_quickly_compiled)
   foreach(mpi IN LISTS TRIREME_MPIS)
@@ -127,11 +131,11 @@ function(add_rank_program name)
   endforeach()
 endfunction()
 
-# Splits sources into those that see mpi.h, compiled once per MPI library, and all others, compiled once.
+# Splits sources into those that include mpi.h, compiled once per MPI library, and all others, compiled once.
 function(split_by_mpi)
   foreach(source IN LISTS ARGN)
     set(sees_mpi TRUE)
-    if(source MATCHES "[.]cpp$")  # not objects of another target
+    if(source MATCHES "[.]cpp$")  # skips objects of another target
       get_filename_component(path ${source} ABSOLUTE BASE_DIR ${CMAKE_SOURCE_DIR}/validation)
       find_mpi(${path} sees_mpi)
     endif()
@@ -181,8 +185,8 @@ function(add_rank_test name)
   endforeach()
 endfunction()
 
-# The same program once more where it is simulated, on nodes of two devices that have clocks and meters: of two
-# platforms on a command line the last counts.
+# Runs the same program again in a simulation, on nodes of two devices that have clocks and power meters. If a
+# command line names two platforms, the last one counts.
 function(add_node_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER;TIMEOUT" "RANKS")
   if(NOT "smpi" IN_LIST TRIREME_MPIS)
@@ -196,7 +200,7 @@ function(add_node_test name)
   endforeach()
 endfunction()
 
-# Some tests of the program where ranks are many, which only a simulation has room for.
+# Runs some of the program's tests on many ranks, which only a simulation can hold.
 function(add_crowd_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER;TIMEOUT;FILTER" "RANKS")
   if(NOT "smpi" IN_LIST TRIREME_MPIS)
@@ -208,7 +212,7 @@ function(add_crowd_test name)
   endforeach()
 endfunction()
 
-# A test that ranks cannot leave: it passes where the simulator's end of it says PATTERN.
+# Adds a test that deadlocks on purpose. It passes if the simulator's report matches PATTERN.
 #   add_deadlock_test(pipeline FOLDER ranks FILTER Damage.* PATTERN "a deadlock" TIMEOUT 60)
 function(add_deadlock_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER;TIMEOUT;FILTER;PATTERN" "")
@@ -223,7 +227,7 @@ function(add_deadlock_test name)
                                           ENVIRONMENT "${TRIREME_MPI_ENVIRONMENT}")
 endfunction()
 
-# Temporary files have a folder of the test's own: Open MPI's jobs of one user fall out over a shared one, where one
+# Each test has its own folder for temporary files: Open MPI jobs of one user fail with a shared one if one job
 # begins while another ends.
 function(one_rank_test folder name timeout)
   math(EXPR timeout "${timeout} * ${TRIREME_PATIENCE}")
@@ -239,9 +243,9 @@ function(one_rank_test folder name timeout)
                                           ENVIRONMENT "${TRIREME_MPI_ENVIRONMENT};TMPDIR=${temporary}")
 endfunction()
 
-# Open MPI refuses root and more ranks than cores unless told, and copies between ranks in a way that containers
-# forbid (OMPI_MCA_: up to version 4, PRTE_: from 5); MPICH needs nothing. One thread a rank. An exception that leaves
-# a test ends the job: the other ranks would wait for this one.
+# Open MPI refuses root and more ranks than cores by default, and its copies between ranks are forbidden in
+# containers (OMPI_MCA_: up to version 4, PRTE_: from 5). MPICH needs no settings. Each rank has one thread. An
+# exception that leaves a test ends the job, because the other ranks would wait for this one.
 set(TRIREME_MPI_ENVIRONMENT
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
     OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl_vader_single_copy_mechanism=none

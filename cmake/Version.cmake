@@ -1,5 +1,6 @@
-# What `trireme --version` says. Included, it makes the base room hold src/base's build_facts(); run as a script at
-# every build, it asks git for the revision, which may have changed since the configuration.
+# Facts that `trireme --version` prints. When included, this file adds base's build_facts() to the base room.
+# When run as a script, at every build, it asks git for the revision, which may have changed since the
+# configuration.
 if(CMAKE_SCRIPT_MODE_FILE)
   execute_process(COMMAND git describe --always --dirty=\ with\ changes --exclude=*
                   WORKING_DIRECTORY ${SOURCE} OUTPUT_VARIABLE REVISION OUTPUT_STRIP_TRAILING_WHITESPACE

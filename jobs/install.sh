@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Installs what Trireme is built with, where Debian's apt may do it; elsewhere looks for it among what modules or
-# Spack have loaded, and says exactly what is missing.
+# Installs the packages that Trireme is built with, if Debian's apt is available. Elsewhere it searches the
+# loaded modules and Spack packages and says exactly what is missing.
 #
-#   jobs/install.sh                 what building and training need
-#   jobs/install.sh --validation    and what the tests want: the second MPI library, Boost.Context, HDF5's tools, Slurm,
-#                                   a browser
+#   jobs/install.sh                 packages for building and training
+#   jobs/install.sh --validation    also packages for tests: the second MPI library, Boost.Context, HDF5's tools,
+#                                   Slurm, a browser
 #
-# Exit codes: 0 everything is there; 2 wrong option; 3 something is missing.
+# Exit codes: 0 if everything is present, 2 for a wrong option, 3 if something is missing.
 set -euo pipefail
 
 wanted=(build-essential cmake ninja-build ccache pkg-config libopenmpi-dev openmpi-bin libhdf5-dev libdnnl-dev
@@ -16,7 +16,7 @@ case "${1:-}" in
     "") ;;
     --validation)
         wanted+=(libmpich-dev mpich libboost-context-dev hdf5-tools slurm-wlm munge iproute2 shellcheck)
-        # Without it, the test that opens a report in a browser skips.
+        # Without a browser, the test that opens a report in one is skipped.
         if apt-cache show chromium-headless-shell > /dev/null 2>&1; then wanted+=(chromium-headless-shell); fi
         ;;
     *) echo "jobs/install.sh: unknown option '$1'; it knows --validation" >&2; exit 2 ;;
@@ -34,8 +34,8 @@ packages_missing() {
     done
 }
 
-# The words that turn a command into the administrator's; fails where there is no such right. A sudo that would
-# ask for a password is used only where somebody can type it.
+# Prints the command prefix that runs a command as root, or fails if there is none. A sudo that would ask for a
+# password is used only on a terminal.
 become_root() {
     if [ "$(id -u)" -eq 0 ]; then
         echo env
@@ -46,7 +46,7 @@ become_root() {
     fi
 }
 
-# Args: the packages. Everything apt says goes to stderr.
+# Installs the packages in its arguments. All output of apt goes to stderr.
 apt_install() {
     local root
     root=$(become_root) || { say "no root and no sudo, so apt cannot install: $*"; return 1; }
@@ -69,14 +69,15 @@ fi
 
 # --- modules and Spack ----------------------------------------------------------------------------------------
 lacks=0
-lack() { # what was looked for, the Debian package, the Spack package
+lack() { # description, Debian package, Spack package
     say "missing: $1    (Debian: $2; Spack: $3)"
     lacks=$((lacks + 1))
 }
 
 compiler=${CXX:-c++}
 
-# Where modules and `spack load` say that software lies; the compiler knows its own places and CPATH by itself.
+# Prints the include folders of modules and of `spack load`. The compiler finds its own folders and CPATH by
+# itself.
 include_flags() {
     local prefix
     local IFS=:

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Waits for nodes and trains on them before your eyes. salloc's options, then --, then those of `trireme train`:
+# Allocates nodes and trains on them interactively. salloc's options come first, then --, then those of `trireme
+# train`:
 #
 #   jobs/interactive.sh --nodes 2 --ntasks-per-node 4 -- --corpus spark.h5 --model gpt2-tiny --steps 20
 set -euo pipefail

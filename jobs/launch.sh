@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Starts the program on all ranks of a Slurm job, one a task, and says how it ended; train.sbatch, hetero.sbatch and
-# interactive.sh call it.
+# Starts the program on all ranks of a Slurm job, one per task, and reports how it ended. train.sbatch,
+# hetero.sbatch and interactive.sh call it.
 #
 #   jobs/launch.sh train OPTIONS...
 #
-# Where they are not given, it adds --run-dir "$RUN_DIR" (runs/%j without that variable), in which %j becomes the
-# job's number, and --resume auto. A batch job goes back into the queue when the program stopped on request with a
-# checkpoint (exit code 75), and when nodes do not answer. Exit codes are the program's.
+# If they are not given, it adds --run-dir "$RUN_DIR" (runs/%j if unset) and --resume auto. In --run-dir, %j
+# becomes the job's number. A batch job is requeued if the program stopped on request with a checkpoint (exit
+# code 75), or if nodes do not answer. The exit codes are the program's.
 set -euo pipefail
 
 # shellcheck source=jobs/site.sh
@@ -14,10 +14,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/site.sh"
 
 say() { echo "launch: $*" >&2; }
 
-kinds=${SLURM_HET_SIZE:-1}  # of nodes; each is a component of the job
+kinds=${SLURM_HET_SIZE:-1}  # number of kinds of nodes; each is a component of the job
 job=${SLURM_HET_JOB_ID:-${SLURM_JOB_ID:?"not in a Slurm job: jobs/train.sbatch and jobs/interactive.sh start one"}}
 
-# What Slurm says of a component under this name: NAME, or NAME_HET_GROUP_1 where there are several.
+# Prints Slurm's variable NAME for a component; it is called NAME_HET_GROUP_1 if there are several components.
 of_kind() { # component, name
     local name=$2
     if [ "$kinds" -gt 1 ]; then
@@ -26,23 +26,23 @@ of_kind() { # component, name
     echo "${!name:-}"
 }
 
-# Which of the job's components srun's words behind this are about; it wants to hear it only where there are several.
+# Prints the srun option that selects a component; srun accepts it only if there are several.
 group() { # component
     if [ "$kinds" -gt 1 ]; then
         echo "--het-group=$1"
     fi
 }
 
-# Starts a process on that many nodes, and gives up when one of them is silent.
-knock() { # component, number of nodes, more of srun's options
+# Starts one process on each of `nodes` nodes, and fails if one of them does not answer in time.
+knock() { # component, number of nodes, further srun options
     local kind=$1 nodes=$2
     shift 2
-    # shellcheck disable=SC2046  # no word or one
+    # shellcheck disable=SC2046  # zero or one word
     timeout --kill-after=5 "$site_patience" srun $(group "$kind") --overlap --mpi=none --nodes="$nodes" --ntasks="$nodes" \
         --ntasks-per-node=1 --cpus-per-task=1 --kill-on-bad-exit=1 "$@" true
 }
 
-# A node that is lost would have the ranks wait for one another.
+# Checks all nodes first: if one is lost, the ranks would wait for each other.
 nodes_answer() {
     local kind
     for ((kind = 0; kind < kinds; ++kind)); do
@@ -50,8 +50,9 @@ nodes_answer() {
     done
 }
 
-# A job whose nodes are silent gets others, unless srun cannot start anything even here, which others would not mend.
-leave_silent_nodes() { # what happened
+# Requeues a job whose nodes do not answer, unless srun fails even on this node, which other nodes would not
+# fix.
+leave_silent_nodes() { # reason
     if [ -n "${SLURMD_NODENAME:-}" ] && ! knock 0 1 --nodelist="$SLURMD_NODENAME"; then
         say "$1: srun starts nothing on $SLURMD_NODENAME either, where this runs"
     else
@@ -59,7 +60,7 @@ leave_silent_nodes() { # what happened
     fi
 }
 
-put_back() { # why
+put_back() { # reason
     if [ "${ENVIRONMENT:-}" != BATCH ]; then
         say "$1"
     elif scontrol requeue "$job"; then
@@ -69,7 +70,8 @@ put_back() { # why
     fi
 }
 
-# The program stops in time where it knows the end. Slurm says it since 23.02; before, it has to be asked.
+# The program stops in time if it knows when the job ends. Slurm sets the variable since 23.02; older versions
+# must be asked.
 know_end() {
     local end
     end=$(squeue --noheader --jobs "$job" --format %e)
@@ -79,7 +81,7 @@ know_end() {
 }
 
 # --- the command line -------------------------------------------------------------------------------------------
-# One word for each element of `words`: the program's options with a run directory of the job's own, and --resume.
+# `words` holds the program's options, one per element, with a run directory for this job and --resume.
 words=()
 has_run_dir=no
 has_resume=no
@@ -104,7 +106,7 @@ if [ "$has_resume" = no ]; then
 fi
 
 # --- starting ---------------------------------------------------------------------------------------------------
-# All components are one MPI world: srun reads a colon between them.
+# All components are one MPI world: srun reads them separated by colons.
 by_srun() {
     local kind cores
     local -a line=(srun)
@@ -112,9 +114,9 @@ by_srun() {
         if [ "$kind" -gt 0 ]; then
             line+=(:)
         fi
-        # shellcheck disable=SC2207  # no word or one
+        # shellcheck disable=SC2207  # zero or one word
         line+=($(group "$kind") --mpi="$mpi" --kill-on-bad-exit=1)
-        cores=$(of_kind "$kind" SLURM_CPUS_PER_TASK)  # srun takes it from the job up to Slurm 21.08 only
+        cores=$(of_kind "$kind" SLURM_CPUS_PER_TASK)  # srun inherits it from the job only up to Slurm 21.08
         if [ -n "$cores" ]; then
             line+=(--cpus-per-task="$cores")
         fi
@@ -123,7 +125,8 @@ by_srun() {
     "${line[@]}"
 }
 
-# Open MPI binds each rank to one core, threads and all, unless told. (OMPI_MCA_: up to version 4, PRTE_: from 5.)
+# By default Open MPI binds each rank, with all its threads, to one core. (OMPI_MCA_: up to version 4, PRTE_:
+# from 5.)
 by_mpirun() {
     export OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none
     mpirun -n "${SLURM_NTASKS:?}" "$TRIREME_PROGRAM" "${words[@]}"

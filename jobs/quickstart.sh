@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# From a fresh checkout to a falling loss: installs what is missing, builds, prepares the embedded sample, and
-# trains gpt2-tiny on it with two MPI ranks, each holding a replica. Run it as often as you like, from anywhere:
-# every run has its own directory under runs/quickstart.
+# Trains a first model from a fresh checkout: installs missing packages, builds, prepares the embedded sample,
+# and trains gpt2-tiny on it with two data-parallel MPI ranks. It can be run repeatedly and from any folder:
+# each run has its own directory under runs/quickstart.
 #
 #   jobs/quickstart.sh               400 steps
-#   jobs/quickstart.sh --steps 50    more options go to `trireme train`, and win
+#   jobs/quickstart.sh --steps 50    more options are passed to `trireme train` and override the defaults
 #
 # Environment variables:
-#   BUILD=FOLDER    uses the program that is built there; nothing is installed and built
-#   RUNS=FOLDER     where run directories go; runs if unset
+#   BUILD=FOLDER    uses the program in this build folder; installs and builds nothing
+#   RUNS=FOLDER     folder of the run directories; runs if unset
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -34,7 +34,7 @@ rm -f "$corpus"
 say "preparing the embedded sample"
 "$program" prepare --synthetic csn --count 700 --seed 1 --tokenizer train:1024 --output "$corpus"
 
-# The mpirun of the MPI library that the program was built with: another one would start two jobs of one rank.
+# The mpirun of the MPI library that the program was built with. Another one would start two jobs of one rank.
 mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
 if ! command -v "$mpirun" >/dev/null; then
     say "no mpirun was found beside the MPI library (CMake's MPIEXEC_EXECUTABLE is '$mpirun');" \
@@ -42,9 +42,9 @@ if ! command -v "$mpirun" >/dev/null; then
     exit 3
 fi
 
-# Open MPI refuses root, and more ranks than cores, unless told; it binds each rank to one core, threads and all;
-# and its one-copy path needs a right that containers lack. (OMPI_MCA_: up to version 4, PRTE_: from 5.) MPICH
-# reads none of these.
+# By default Open MPI refuses root and more ranks than cores, and binds each rank, with all its threads, to one
+# core. Its single-copy mechanism needs a right that containers lack. (OMPI_MCA_: up to version 4, PRTE_: from
+# 5.) MPICH reads none of these variables.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
@@ -57,7 +57,7 @@ if [ -e "$run" ]; then
     run+=-$$
 fi
 say "training on $ranks ranks, $threads thread(s) each; the records go to $run"
-# What stands on the command line wins over what stands in a file.
+# Options on the command line override those in the file.
 cat > "$folder/quickstart.ini" <<END
 model = gpt2-tiny
 corpus = $corpus
@@ -73,7 +73,7 @@ run-dir = $run
 END
 "$mpirun" -n "$ranks" "$program" train --config "$folder/quickstart.ini" "$@"
 
-# Not there with --dry-run, or when --run-dir sent the records elsewhere.
+# The file is absent after --dry-run, or if --run-dir names another folder.
 if [ -e "$run/steps.jsonl" ]; then
     "$program" report "$run"
 fi

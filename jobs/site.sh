@@ -1,19 +1,19 @@
 # shellcheck shell=bash
-# What is particular to your site: fill in what it needs. What stays empty is as Slurm and the shell have it.
-# The scripts beside this file read it inside of a job. Read it before sbatch, too: that is how Slurm learns the
-# partition and the account, and how a job finds its way back to this folder.
+# Settings of your site: fill in what it needs. Empty settings keep the defaults of Slurm and the shell. The
+# scripts in this folder source this file inside a job. Source it before sbatch, too, so that Slurm learns the
+# partition and the account, and the job finds this folder:
 #
 #   source jobs/site.sh
 #   sbatch --nodes 4 jobs/train.sbatch --corpus spark.h5 --model gpt2
 
-site_partition=""  # such as gpu; Slurm's default where it is empty
-site_account=""    # what is charged
-site_modules=""    # such as "gcc/12 openmpi/4.1 hdf5/1.12": what the program was built with
-# How ranks are started: pmix, pmix_v4, ... (srun --mpi=list shows them) or mpirun; where it is empty, pmix if srun
-# has it, and mpirun if not.
+site_partition=""  # such as gpu; Slurm's default if empty
+site_account=""    # the account that is charged
+site_modules=""    # modules that the program was built with, such as "gcc/12 openmpi/4.1 hdf5/1.12"
+# Launcher of the ranks: pmix, pmix_v4, ... (srun --mpi=list shows them) or mpirun. If empty: pmix if srun
+# supports it, otherwise mpirun.
 # shellcheck disable=SC2034  # launch.sh reads it
 site_mpi=""
-# Seconds within which every node of a job starts a process, or the job gives its nodes back.
+# Seconds within which every node of a job must start a process; otherwise the job releases its nodes.
 # shellcheck disable=SC2034  # launch.sh reads it
 site_patience=60
 

@@ -1,6 +1,7 @@
-// What a study of two ranks by the wall has recorded, round by round, and what two cores could do in each.
+// Reads the records of a wall-clock study of two ranks, round by round, with the matmul rate of two cores in
+// each.
 //
-// A folder of records has one folder for each round, 1 and so on, with gemm-alone.json, gemm-both-RANK.json and
+// A folder of records has one folder per round, numbered from 1, with gemm-alone.json, gemm-both-RANK.json and
 // files of steps, NAME.jsonl.
 #pragma once
 
@@ -17,19 +18,19 @@ namespace trireme::perf {
 
 using Json = nlohmann::ordered_json;
 
-// Where two cores reach less of twice one, they share what they compute with, and figures of two ranks say
-// little.
+// Minimum ratio of the rate of two cores to twice the rate of one. Below it the cores share execution units,
+// and figures of two ranks mean little.
 constexpr double least_calibration = 0.85;
 constexpr int least_rounds = 7;
 
-// Throw ConfigError for a file that is not there.
+// These functions throw ConfigError if the file cannot be read.
 std::ifstream open(const std::filesystem::path& path);
 Json read_json(const std::filesystem::path& path);
 std::string read_text(const std::filesystem::path& path);
 
 double median(std::vector<double> values);
 
-// A figure of every round, which may have several values.
+// A figure with one or several values per round.
 class Series {
 public:
     void add(std::vector<double> values) { rounds_.push_back(std::move(values)); }
@@ -46,7 +47,7 @@ private:
     std::vector<std::vector<double>> rounds_;
 };
 
-// One value for each round, of one value each of other figures.
+// Applies `function` per round to the medians of other figures; the result has one value per round.
 template <class Function, class... Others>
 Series combine(const Function& function, const Others&... others) {
     Series result;
@@ -55,6 +56,7 @@ Series combine(const Function& function, const Others&... others) {
     return result;
 }
 
+// The files that a study has recorded.
 class Records {
 public:
     Records(std::filesystem::path folder, int rounds) : folder_(std::move(folder)), rounds_(rounds) {}
@@ -65,7 +67,7 @@ public:
         return folder_ / std::to_string(round) / name;
     }
 
-    // Of all steps but the first of each start.
+    // Collects a figure from all steps except the first one of each start.
     Series of_steps(const std::string& name, const std::function<double(const Json&)>& figure) const {
         return of_rounds([&](int round) {
             std::ifstream lines = open(file(round, name + ".jsonl"));
@@ -88,6 +90,7 @@ private:
     int rounds_;
 };
 
+// Matmul rates of one process alone and of two at once, and their ratio.
 struct Calibration {
     Series alone, both, ratio;
 
@@ -95,11 +98,11 @@ struct Calibration {
 };
 Calibration calibrate(const Records& records);
 
-// Why the figures do not count; empty: they do.
+// Returns why the figures are not valid, or an empty string if they are.
 std::string complaint(const Records& records, const Calibration& calibration);
 
-// PROGRAM RECORDS ROUNDS OUTPUT.json: judges the records, writes what comes of it, and prints it. Gives the
-// exit code.
+// Runs the command PROGRAM RECORDS ROUNDS OUTPUT.json: judges the records, writes the result and prints it.
+// Returns the exit code.
 int run_verdict(int argc, char** argv, const std::function<Json(const Records&)>& judge,
                 const std::function<void(const Json&)>& print);
 

@@ -1,4 +1,4 @@
-// What an error says.
+// Messages of errors.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 namespace trireme::validation {
 
-// The message of the error that `action` throws; "(no error)" where it throws none.
+// Returns the message of the error that `action` throws; "(no error)" if it throws none.
 template <class Error, class Action>
 std::string message_of(Action&& action) {
     try {
@@ -19,7 +19,7 @@ std::string message_of(Action&& action) {
     return "(no error)";
 }
 
-// EXPECT_TRUE(says(message, "part")) shows the message where the part is not in it.
+// EXPECT_TRUE(says(message, "part")) shows the message if the part is not in it.
 inline testing::AssertionResult says(const std::string& message, std::string_view part) {
     if (message.find(part) != std::string::npos) return testing::AssertionSuccess();
     return testing::AssertionFailure() << "the message \"" << message << "\" does not say \"" << part << '"';

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs the tests.
+# Installs missing packages, builds, and runs the tests.
 #
 #   validation/run.sh           everything
 #   validation/run.sh --fast    one build, without the sanitizers
 #
 # The stages:
-#   build       the release: programs and tests
-#   cluster     tests under Slurm and tests that kill ranks
-#   sanitizers  beside the cluster tests, which mostly wait, and with a lower priority: builds and runs unit tests, the
-#               emulated GPU's kernels, and rank tests on two ranks under the address and undefined-behaviour sanitizers;
-#               tests of threads under ThreadSanitizer
-#   release     all other tests
-#   variant     another configuration, chosen by the day, is built and trains a model: see variants.sh
-# It ends with the seconds of each stage and of the longest tests, and fails if the tests took too long.
+#   build       builds the release: programs and tests
+#   cluster     runs the tests under Slurm and the tests that kill ranks
+#   sanitizers  runs at a lower priority at the same time as the cluster tests, which mostly wait: builds and runs unit
+#               tests, the emulated GPU's kernels, and rank tests on two ranks under the address and
+#               undefined-behaviour sanitizers; runs tests of threads under ThreadSanitizer
+#   release     runs all other tests
+#   variant     builds another configuration, chosen by the day, and trains a model with it: see variants.sh
+# The script ends with the seconds of each stage and of the longest tests. It fails if the tests took too long.
 #
-# Tests of real corpora run if TRIREME_TEST_DATA names their folder; otherwise they skip with a line.
+# Tests of real corpora run if TRIREME_TEST_DATA names their folder; otherwise they are skipped with a message.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -32,14 +32,14 @@ fi
 cores=$(nproc)
 
 build_release() {
-    local preset=release-tests # all but the unit tests, which run under the sanitizers
+    local preset=release-tests # excludes the unit tests, which run under the sanitizers
     [ $sanitizers = yes ] || preset=release
     cmake --preset release
     cmake --build --preset $preset --parallel "$cores"
 }
 
 test_cluster() {
-    run_tests waiting release --label-regex '^(slurm|kills)$' --parallel 4 # a Slurm test and a kill test at a time
+    run_tests waiting release --label-regex '^(slurm|kills)$' --parallel 4 # one Slurm test and one kill test at a time
 }
 
 build_sanitizers() {

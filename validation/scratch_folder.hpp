@@ -1,4 +1,4 @@
-// A folder for the files of one test, gone when the test is.
+// A folder for the files of one test, removed when the test ends.
 #pragma once
 
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 # shellcheck shell=bash
-# The stages of a test run: what each took, which tests failed, and which of them may be tried again.
+# Stages of a test run: runs them, measures their seconds, collects failed tests and decides which ones are
+# retried.
 #
-# Two stages may run at once, so their results are in files in build/stages.
+# Two stages may run at once, so their results are kept in files in build/stages.
 
-readonly max_test_seconds=$((28 * 60)) # in which tests run, on the reference machine
+readonly max_test_seconds=$((28 * 60)) # limit of the test time on the reference machine
 readonly reference_seconds=1.26        # what calibrate measures on two idle cores of an AMD EPYC (Zen 4, 2.6 GHz)
 readonly max_second_tries=2
 readonly stages=build/stages
@@ -17,7 +18,8 @@ begin_stages() {
     touch $stages/{seconds,failed,spans,second_tries,log}
 }
 
-# Runs a command as a stage. A stage that fails does not stop those after it, which may find more.
+# Runs a command as a stage. A failed stage does not stop later stages, which may find more; only a failed build
+# does.
 stage() { # name, command...
     local name=$1 start=$SECONDS
     shift
@@ -29,8 +31,8 @@ stage() { # name, command...
     echo "$name $((SECONDS - start))" >> $stages/seconds
 }
 
-# Seconds of a fixed amount of work on two cores at once. Of several calibrations the slowest counts: other users of the
-# machine's processor may have disturbed the tests, too.
+# Measures the seconds of a fixed amount of work on two cores at once. The slowest of several calibrations
+# counts, because other users of the machine may have disturbed the tests, too.
 calibrate() {
     local start end
     start=$(date +%s.%N)
@@ -41,8 +43,9 @@ calibrate() {
         'BEGIN { seconds = b - a; if (seconds < slowest) seconds = slowest; printf "%.2f", seconds }')
 }
 
-# Tests are "computing", or "waiting" if they spend about half of their time in time limits, which no faster machine
-# makes shorter: on machines of calibration 0.93, 1.51 and 2.24, those of the stage "cluster" took 343, 381 and 498 s.
+# Runs tests of one kind: "computing", or "waiting" if they spend about half of their time in time limits. No
+# faster machine shortens those: on machines of calibration 0.93, 1.51 and 2.24, the tests of the stage
+# "cluster" took 343, 381 and 498 s.
 run_tests() { # kind, preset, further arguments of ctest
     local kind=$1 start=$SECONDS status=0
     try_tests "${@:2}" || status=1
@@ -50,8 +53,9 @@ run_tests() { # kind, preset, further arguments of ctest
     return $status
 }
 
-# Tests of the program wait for MPI's and Slurm's own time limits, which a busy machine does not always keep, so up to
-# two of them may be tried once more, alone. A test of a unit, kernel, rank or loss gets no second try.
+# Runs tests and retries at most two that fail, one at a time. Only tests of the program are retried: they wait
+# for time limits of MPI and Slurm, which a busy machine does not always keep. Tests of units, kernels, ranks
+# and losses are not retried.
 try_tests() { # preset, further arguments of ctest
     local preset=$1 names tries
     shift
@@ -75,7 +79,7 @@ longest_tests() { # count
     sed -n 's/^ *[0-9]*\/[0-9]* Test *#[0-9]*: \([^ ]*\) .* \([0-9.]*\) sec.*/\2 \1/p' $stages/log | sort -rn | head -n "$1"
 }
 
-# Seconds in which at least one stage ran tests, on this machine and on the reference machine.
+# Prints the seconds in which at least one stage ran tests, on this machine and scaled to the reference machine.
 test_seconds() {
     awk -v reference=$reference_seconds -v machine="$machine_seconds" '
         { for (second = $1; second < $2; ++second) if (kind[second] != "waiting") kind[second] = $3 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds and tests other configurations than the release.
+# Builds and tests configurations other than the release.
 #
-#   validation/variants.sh              all of them, for the night: each is built whole and passes its tests. Where Clang
-#                                       is installed, each fuzz target looks for new inputs for a minute, too
-#   validation/variants.sh NAME...      some of them
-#   validation/variants.sh --today      one of them, chosen by the day: its program is built and trains a model
+#   validation/variants.sh              all variants, for nightly runs: each is built completely and passes its tests.
+#                                       With Clang, each fuzz target also searches for new inputs for a minute
+#   validation/variants.sh NAME...      the named variants
+#   validation/variants.sh --today      one variant, chosen by the day: its program is built and trains a model
 #
 # A variant that has passed at this commit is skipped: build/variant-NAME.passed holds the commit.
 set -euo pipefail
@@ -24,8 +24,8 @@ declare -A options=(
 
 say() { echo "variants: $*" >&2; }
 
-# The folder is as deep as build/release, because a compiler cache compares relative paths: it then has what the release
-# build compiled with the same options.
+# Configures a variant. Its folder is as deep as build/release, because the compiler cache compares relative
+# paths: it then reuses what the release build compiled with the same options.
 configure() { # name
     say "$1: ${options[$1]}"
     # shellcheck disable=SC2086  # the options are several words

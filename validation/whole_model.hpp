@@ -1,4 +1,4 @@
-// A model on one rank, one microbatch at a time, without schedule or neighbours. Tests compare other layouts
+// A model on one rank, one micro-batch at a time, without schedule or neighbours. Tests compare other layouts
 // with it, and benchmarks time kernels in it.
 #pragma once
 
@@ -42,7 +42,7 @@ public:
     const model::ParameterTensors& gradients() const { return parameters_.gradients(); }
     device::DType dtype() const { return dtype_; }
 
-    // Returns the sum of losses over a microbatch and what the model chose, without dropout and label
+    // Returns the sum of losses over a micro-batch and the model's choices, without dropout and label
     // smoothing. The gradients keep their values.
     model::LossState evaluate(device::Stream& stream, const model::TokenBatch& batch) {
         if (batch.rows() == 0) return {};

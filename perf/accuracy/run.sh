@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
-# What it costs in accuracy that a rank leaves products out: models on real data, trained by two tensor ranks of
-# which one leaves out half of its products from the first look on, as a decision says. No rank is slow, and nothing is
-# timed, so that work beside it does no harm.
+# Measures the loss of accuracy when a rank skips input channels of its matmuls. Models train on real data with
+# two tensor ranks. One of them skips half of its channels from the first policy check on, because a recorded
+# decision says so. No rank is slow and nothing is timed, so other work on the machine does no harm.
 #
 #   TRIREME_TEST_DATA=FOLDER perf/accuracy/run.sh BUILD RUNS RESULTS [MODEL/WAY ...]
 #
-# Each run has a folder RUNS/MODEL/WAY-SEED, and one that is complete, or has a line in RESULTS/runs.csv, is not run
-# again, so that all of them can be made in several goes. RESULTS gets runs.csv, a line for each, and table.md, means and
-# spread over seeds. Models:
+# Each run has a folder RUNS/MODEL/WAY-SEED. A run that is complete, or that has a line in RESULTS/runs.csv, is
+# not repeated, so the script can be stopped and started again. RESULTS receives runs.csv, one line per run, and
+# table.md, the mean and spread over seeds. Models:
 #   gpt2, gpt2-longer     gpt2-tiny on Shakespeare, 500 and 800 steps
-#   mnist, cifar          small ViTs on handwritten digits, and on small photographs
-#   gpt2-124m, vit-tiny   those of that name on the same data, the first for 100 steps, the second with four heads;
-#                         only where they are named: a run takes a core about five minutes
-# Ways: dense, priority and random; the last two with looks every 50 steps instead of 10 (-long), or with
-# --resize-fill average (-average).
-# From the environment, too:
-#   SEEDS="1 2 3"         of weights, order of samples and channels that are drawn
-#   PART=0.5              that rank 1 leaves out
-#   CLUSTER=FILE.json     both ranks in one process, under SimGrid: the same losses to the bit, and nobody waits for a
-#                         core, so that scripts with other ways can run beside this one
+#   mnist, cifar          small ViTs on handwritten digits and on small photographs
+#   gpt2-124m, vit-tiny   the models of these names on the same data, the first for 100 steps, the second with four
+#                         heads; only on request: a run takes about five minutes of one core
+# Ways: dense, priority and random. The last two also exist with policy checks every 50 steps instead of 10
+# (-long), or with --resize-fill average (-average).
+# Environment variables:
+#   SEEDS="1 2 3"         seeds of the weights, the order of samples and the random channels
+#   PART=0.5              fraction of channels that rank 1 skips
+#   CLUSTER=FILE.json     runs both ranks in one process, under SimGrid: the losses are bitwise equal, and no rank
+#                         waits for a core, so scripts with other ways can run in parallel
 set -euo pipefail
 
 build=$(realpath "${1:?the build directory, such as build/release}")
@@ -36,7 +36,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 data=$(realpath "${TRIREME_TEST_DATA:?the folder with images and text}")
 
 mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
-# As in perf/parallel/run.sh.
+# The same settings as in perf/parallel/run.sh.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
 export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_hwloc_default_binding_policy=none
@@ -78,8 +78,8 @@ options() {
     esac
 }
 
-# Behind the first look rank 1 leaves a part out. A block counts as two layers, beside an embedding, a last norm and a
-# head.
+# Prints the decision after the first policy check, by which rank 1 skips a fraction of its channels. A block
+# counts as two layers, in addition to an embedding, a final norm and a head.
 decision() {
     local layers
     case $1 in
@@ -91,7 +91,7 @@ decision() {
         "{\"layers\": [0, $layers], \"replicas\": [{\"ranks\": [0, 1]}]}]}}"
 }
 
-# way_options MODEL WAY
+# Usage: way_options MODEL WAY. Prints the options of a way.
 way_options() {
     local every=10
     [[ $2 != *-long ]] || every=50

@@ -1,6 +1,6 @@
-"""Puts the runs of perf/accuracy/run.sh into a table: RESULTS/runs.csv has a line for each, RESULTS/table.md means over
-seeds with the smallest and the largest, and what each way costs beside the dense run of the same seed. Lines of runs that
-are not in RUNS stay. Each line names the version of the program that ran it.
+"""Tabulates the runs of perf/accuracy/run.sh. RESULTS/runs.csv has one line per run. RESULTS/table.md has the mean,
+minimum and maximum over seeds, and the difference of each way from the dense run of the same seed. Lines of runs that
+are not in RUNS are kept. Each line names the version of the program that ran it.
 
     python3 perf/accuracy/table.py RUNS RESULTS
 """
@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-LAST = 50  # steps whose losses stand for the end of training
+LAST = 50  # number of last steps whose mean loss represents the end of training
 FIELDS = ["model", "way", "seed", "steps", "training_loss", "validation_loss", "accuracy", "program"]
 COMMAND = "perf/accuracy/run.sh BUILD RUNS RESULTS"
 MODELS = ["gpt2", "gpt2-longer", "mnist", "cifar", "gpt2-124m", "vit-tiny"]
@@ -61,7 +61,7 @@ def span(numbers, form):
 
 
 def cell(own, dense, field):
-    """What the way reaches, and what it costs beside the dense runs of the same seeds."""
+    """Returns the result of a way, and its difference from the dense runs of the same seeds."""
     digits = 1 if field == "accuracy" else 3
     seeds = [seed for seed in own if own[seed][field] != ""]
     paired = [own[seed][field] - dense[seed][field] for seed in seeds if seed in dense]

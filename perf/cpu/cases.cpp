@@ -20,9 +20,9 @@ constexpr std::size_t channels = 768;
 constexpr std::size_t heads = 12;
 constexpr std::size_t vocabulary = 50257;
 constexpr std::size_t head_tile_rows = 512;
-constexpr std::size_t table_elements = vocabulary * channels;  // the largest tensor of an update
+constexpr std::size_t table_elements = vocabulary * channels;  // size of the largest tensor of an update
 
-// Makes the tensors of the cases from one arena, filled with values of the size that training has.
+// Makes the tensors of the cases from one arena, with values of the magnitude that occurs in training.
 class Cases {
 public:
     Cases(std::size_t samples, std::size_t length, const std::function<void(const Case&)>& use)
@@ -94,7 +94,7 @@ void Cases::linear(std::size_t in, std::size_t out) {
                 .rows = in, .columns = out, .depth = rows_, .is_left_transposed = true, .accumulate = true});
 }
 
-// The head's tile of logits, with the (vocabulary, channels) table as its weight.
+// A tile of logits in the head; the weight is the (vocabulary, channels) token table.
 void Cases::head() {
     const device::ArenaScope scope(arena_);
     const std::size_t rows = std::min(rows_, head_tile_rows);
@@ -217,7 +217,7 @@ void Cases::activation() {
     }
 }
 
-// Both halves of a fused projection.
+// Gate and up projection are the two halves of one fused tensor.
 void Cases::silu_gate() {
     const device::ArenaScope scope(arena_);
     const device::Tensor both = normal(rows_, 8 * channels);

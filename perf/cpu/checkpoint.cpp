@@ -1,7 +1,7 @@
-// How long a step of 4 x 64 tokens and one of 4 x 512 stand still for a checkpoint of GPT-2 (124M) with its
-// moments, and how fast it is read again, beside those steps and beside the disk, all measured in this run:
+// Measures how long a step of 4 x 64 tokens and one of 4 x 512 stall for a checkpoint of GPT-2 (124M) with its
+// moments, and how fast the checkpoint is loaded, relative to those steps and to the disk, all in one run:
 //   perf_checkpoint FOLDER > checkpoint.json
-// FOLDER lies on the disk that is meant, with three gigabytes free.
+// FOLDER is on the disk to be measured and needs three gigabytes of free space.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 constexpr int loads = 5;
 
-// Samples of so many tokens, and steps of each kind.
+// Tokens per sample, and the number of measured steps of each kind.
 struct Shape {
     std::size_t length;
     int repeats;
@@ -64,7 +64,7 @@ stage::BatchShape shape_of(const model::TokenBatch& batch) {
     return {.segments = {batch.segments.begin(), batch.segments.end()}, .rows = batch.rows()};
 }
 
-// One rank's training, and what is saved of it.
+// The training of one rank, with its checkpoints.
 class Bench {
 public:
     Bench(const fs::path& folder, std::size_t length)
@@ -86,7 +86,8 @@ public:
         });
     }
 
-    // The step that a checkpoint is written behind: with what begins it and what may follow it.
+    // Runs a step after which a checkpoint is saved, including the begin of the save and the check for its
+    // progress.
     double step_with_save(std::uint64_t number) {
         saving_.begin(number, {.facts = "{}", .views = views(), .updates = number}, false);
         const double seconds = step();
@@ -99,7 +100,7 @@ public:
 
     std::size_t bytes() const { return 3 * model_.values().bytes(); }
 
-    // All fields of all tensors, over what is there.
+    // Loads all fields of all tensors, replacing the current values.
     void load() { checkpoint::StoredModel::open(folder_).read(views(), 1); }
 
     std::vector<fs::path> parts() const {
@@ -148,7 +149,7 @@ private:
     run::Saving saving_;
 };
 
-// What the system keeps of a file in memory is dropped.
+// Drops the file from the page cache.
 void forget(const fs::path& path) {
     const int descriptor = ::open(path.c_str(), O_RDONLY);
     ::fdatasync(descriptor);
@@ -156,7 +157,7 @@ void forget(const fs::path& path) {
     ::close(descriptor);
 }
 
-// As dd reads, in large blocks; `more` is O_DIRECT to go past what the system keeps.
+// Reads a file in large blocks, as dd does. `more` may be O_DIRECT, to bypass the page cache.
 void read_raw(const fs::path& path, int more = 0) {
     constexpr std::size_t block = std::size_t{8} << 20;
     const device::Buffer memory(block, device::MemorySpace::host);
@@ -166,7 +167,7 @@ void read_raw(const fs::path& path, int more = 0) {
     ::close(descriptor);
 }
 
-// What one core sums, sixteen blocks at a time as loading does.
+// Measures the hash rate of one core, on sixteen blocks at a time as when loading.
 double sum_bytes_per_s() {
     constexpr std::size_t block = std::size_t{1} << 20;
     const std::vector<std::vector<std::byte>> memory(16, std::vector<std::byte>(block));
@@ -194,7 +195,7 @@ nlohmann::ordered_json measure_saving(Bench& bench, const Shape& shape) {
             {"stall_of_step", {{"value", stall / median(plain)}, {"limit", 0.02}}}};
 }
 
-// The disk and the checkpoint take turns, so that both meet the same neighbours.
+// Alternates between the disk and the checkpoint, so that other load on the machine affects both equally.
 nlohmann::ordered_json measure_loading(Bench& bench) {
     const std::vector<fs::path> parts = bench.parts();
     const auto seconds_without_cache = [&](const std::function<void()>& work) {

@@ -1,5 +1,6 @@
-// What the engine costs: two ranks, one stage each, execute programs whose instructions compute nothing and
-// whose messages are one number. Beside it the limit: one number sent to and fro between the same two ranks.
+// Measures the overhead of the engine: two ranks with one stage each execute programs whose instructions
+// compute nothing and whose messages are one number. The limit is the time of one number sent back and forth
+// between the same ranks.
 //
 //   mpiexec -n 2 perf_engine_openmpi [MICRO_BATCHES [REPEATS [RESULT.json]]]      256 51
 #include "trireme/pipeline/engine.hpp"
@@ -33,7 +34,7 @@ struct Size {
     std::string result;
 };
 
-// Every message has one row of one value.
+// A worker without computation; every message has one row of one value.
 class IdleWorker final : public pipeline::StageWorker {
 public:
     std::size_t rows(int) const override { return 1; }
@@ -72,8 +73,8 @@ struct Timing {
     double least_us = 0;
 };
 
-// Collective over `group`. Calls `act` on both ranks `repeats` times, after a few times that do not count; the
-// slower rank's time, for each of `parts`.
+// Collective over `group`. Calls `act` on both ranks `repeats` times, after some unmeasured warm-up calls.
+// Returns the time of the slower rank, divided by `parts`.
 template <class Act>
 Timing measure(comm::Communicator& group, int repeats, std::size_t parts, Act&& act) {
     std::vector<double> times;
@@ -104,7 +105,7 @@ Timing measure_schedule(const comm::Session& session, comm::Communicator& contro
     return measure(control, repeats, own.size(), [&] { engine.execute(own, worker); });
 }
 
-// One message, there or back.
+// Times one message in either direction.
 Timing measure_message(const comm::Session& session, comm::Communicator& control, const Size& size) {
     const auto group = session.group_of(both, "messages", {});
     const int peer = 1 - session.rank();

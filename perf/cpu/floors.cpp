@@ -15,7 +15,7 @@ extern "C" void sgemm_(const char* transpose_a, const char* transpose_b, const i
 namespace trireme::perf {
 namespace {
 
-// Numbers in the same kind of memory as the program's: its large pages are faster to reach than small ones.
+// Numbers in the same kind of memory as the program's, whose large pages are faster to access than small ones.
 class Numbers {
 public:
     Numbers(std::size_t count, float value) : buffer_(count * sizeof(float), device::MemorySpace::host) {
@@ -118,7 +118,7 @@ double copy_bandwidth(std::size_t bytes, std::size_t repeats) {
     const Numbers to(count, 2);
     const Seconds copy = measure(repeats, [&] {
         std::memcpy(to.data(), from.data(), bytes);
-        asm volatile("" : : "r"(to.data()) : "memory");  // the compiler may not leave the copy out
+        asm volatile("" : : "r"(to.data()) : "memory");  // keeps the compiler from removing the copy
     });
     const Seconds scale = measure(repeats, [&] {
         float* values = to.data();

@@ -1,4 +1,4 @@
-// The limits of this machine, measured: how fast one library call multiplies, how fast memory is copied.
+// Measured limits of this machine: the rate of a library matmul, and the copy bandwidth of memory.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,10 @@ struct Seconds {
     double median = 0;
 };
 
-// What the calling thread has used of its processor: on a shared machine the wall clock measures the
-// neighbours.
+// CPU seconds of the calling thread. On a shared machine the wall clock would also measure other users.
 double processor_seconds();
 
-// Of `repeats` calls on one thread, after one to warm up.
+// Measures `repeats` calls on one thread, after one warm-up call.
 template <class Work>
 Seconds measure(std::size_t repeats, const Work& work) {
     work();
@@ -31,7 +30,7 @@ Seconds measure(std::size_t repeats, const Work& work) {
     return {seconds.front(), seconds[repeats / 2]};
 }
 
-// A plain product: output (rows x columns) = or += left (rows x depth) right (depth x columns), f32.
+// A plain f32 matmul: output (rows x columns) = or += left (rows x depth) right (depth x columns).
 struct PlainProduct {
     std::size_t rows = 0;
     std::size_t columns = 0;
@@ -41,11 +40,12 @@ struct PlainProduct {
     bool accumulate = false;
 };
 
-// One call of the matrix library, or the faster of its two ways where it has two (oneDNN: gemm and matmul).
+// Measures one call of the matrix library. If it has two functions (oneDNN: gemm and matmul), the faster one
+// counts.
 Seconds library_seconds(const PlainProduct& product, std::size_t repeats);
 
-// Bytes per second, read and written, of memcpy between arrays of `bytes` bytes, or of scaling one in place
-// where that is faster: a copy also reads the lines that it will overwrite.
+// Returns the bytes per second, read and written, of memcpy between arrays of `bytes` bytes, or of scaling one
+// in place if that is faster: a copy also reads the cache lines that it will overwrite.
 double copy_bandwidth(std::size_t bytes, std::size_t repeats);
 
 }  // namespace trireme::perf

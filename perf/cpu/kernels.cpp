@@ -1,5 +1,6 @@
 // Times every kernel of the fast CPU backend at the shapes of GPT-2 124M, beside its floor measured in the same
-// run, in seconds of the processor. One core; pin it: taskset -c 1 perf_cpu_kernels --json kernels.json
+// run, in CPU seconds. Runs on one core, which should be pinned: taskset -c 1 perf_cpu_kernels --json
+// kernels.json
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -20,7 +21,7 @@ struct Limits {
     double bytes_per_s;
 };
 
-// The least of several calls: other work on the machine only ever adds to it.
+// Uses the minimum of several calls, because other load on the machine can only increase the time.
 double floor_seconds(const Case& work, const Limits& limits) {
     switch (work.floor) {
         case Floor::product:
@@ -33,7 +34,7 @@ double floor_seconds(const Case& work, const Limits& limits) {
     return 0;
 }
 
-// The kernel is timed before and after its floor, so that a machine that changes its speed changes both.
+// Times the kernel before and after its floor, so that a change of the machine's speed affects both.
 nlohmann::json row_of(const Case& work, const Limits& limits) {
     device::CpuStream stream{.threads = 1};
     const auto run = [&] { work.run(stream); };

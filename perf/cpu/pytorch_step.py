@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The same training step by PyTorch: a model of Hugging Face's, f32, one thread, gradient clipping and AdamW.
+"""Measures the same training step in PyTorch: a Hugging Face model, f32, one thread, gradient clipping and AdamW.
 
     pytorch_step.py [MODEL [SAMPLES [LENGTH [REPEATS [RESULT.json]]]]]      gpt2 or llama-160m
 
-Prints the median seconds of a step, the version, and the libraries PyTorch was built with. The loss counts every
-token, as in perf_cpu_step. Each of PyTorch's own AdamW forms is tried; the fastest counts.
+Prints the median seconds per step, the version, and the libraries that PyTorch was built with. The loss counts every
+token, as in perf_cpu_step. PyTorch's fused and foreach AdamW are both tried; the faster one counts.
 """
 
 import json

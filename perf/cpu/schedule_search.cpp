@@ -1,6 +1,6 @@
-// How long it takes to make a schedule from costs, on one core: the search, and a whole plan with its slots.
-// Beside the step that is found stand the shortest fixed schedule that keeps to the same memory, and the limit:
-// what the busiest team has to do, from when something can come to it.
+// Measures the time to make a schedule from costs on one core: the search alone, and a whole plan with its
+// slots. The resulting step time is compared with the shortest fixed schedule within the same memory, and with
+// the limit: the work of the busiest team, from the moment when its first input can arrive.
 //
 //   perf_schedule_search [REPEATS [RESULT.json]]      5
 #include <algorithm>
@@ -27,9 +27,9 @@ constexpr schedule::StageCost head{4, 26, 22, 1};
 struct Case {
     std::string name;
     int pipe = 1;
-    int microbatches = 1;  // of each replica
+    int microbatches = 1;  // per replica
     std::vector<schedule::StageCost> costs;
-    int most_activations = 0;  // of each team; 0: any number
+    int most_activations = 0;  // per team; 0 for no limit
     int data = 1;
     int chunks = 1;
 };
@@ -78,7 +78,7 @@ double shortest_fixed(const Case& of) {
         try {
             shortest = std::min(shortest, step_of(make_plan(wish_of(of, schedule.name)), of));
         } catch (const ConfigError&) {
-            continue;  // not made for the shape, or beyond the memory
+            continue;  // not defined for this shape, or needs too much memory
         }
     }
     return shortest;

@@ -1,6 +1,7 @@
-// One training step of a GPT-2 on one rank, every kernel beside its floor: matrix products beside one plain
-// library call of the same shape, attention beside its operations at the rate of a 512^3 product, the rest
-// beside its bytes at copy bandwidth. Also: the memory that was predicted beside what the process grew by.
+// Measures one training step of a GPT-2 on one rank, with every kernel beside its floor: matmuls beside one
+// plain library call of the same shape, attention beside its operations at the rate of a 512^3 matmul, and the
+// rest beside its bytes at copy bandwidth. It also compares the predicted memory with the growth of the
+// process.
 //
 //   perf_cpu_step [MODEL [SAMPLES [LENGTH [REPEATS [THREADS [RESULT.json]]]]]]      gpt2 4 64 7 1
 #include <cstdio>
@@ -107,7 +108,7 @@ private:
     double loss_scale_;
 };
 
-// The plain library call that does what a ledger entry's product does. The head's weight lies the other way.
+// Returns the plain library call for the matmul of a ledger entry. The head's weight is stored transposed.
 PlainProduct plain_product(const device::Cost& unit, std::size_t vocabulary) {
     const auto [rows, columns, depth] = unit.product;
     const bool is_input_half = unit.kernel == "linear_backward_input";
@@ -124,7 +125,7 @@ PlainProduct plain_product(const device::Cost& unit, std::size_t vocabulary) {
 struct Line {
     std::string kernel, shape;
     std::size_t calls = 0;
-    double seconds = 0;  // of all calls in one step
+    double seconds = 0;  // sum over all calls of one step
     double floor = 0;
 };
 
@@ -160,7 +161,7 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-// Each kernel's median over the repeats, and the median of the whole step.
+// Median seconds of each kernel over the repeats, and of the whole step.
 struct Measured {
     std::vector<device::Ledger::Entry> entries;
     double step_seconds = 0;
@@ -262,7 +263,7 @@ Shape parse(int argc, char** argv) {
 
 void run(const Shape& shape) {
     model::ModelConfig model = model::model_named(shape.model);
-    if (model.vocabulary == 0) model.vocabulary = 257;  // of bytes
+    if (model.vocabulary == 0) model.vocabulary = 257;  // byte tokens
     model.dropout = 0;
     model.attention_dropout = 0;
     const std::size_t before = device::peak_resident_bytes();

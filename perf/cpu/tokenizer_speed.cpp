@@ -1,5 +1,5 @@
-// How fast a text becomes tokens and comes back, on one core:
-//   perf_tokenizer_speed TEXT_FILE TOKENIZER...     each tokenizer as --tokenizer takes it, or train:N
+// Measures the speed of encoding and decoding text on one core:
+//   perf_tokenizer_speed TEXT_FILE TOKENIZER...     each tokenizer as for --tokenizer, or train:N
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -21,7 +21,7 @@ struct Rates {
     double most;
 };
 
-// Megabytes of text per second over seven runs after one to warm up.
+// Returns megabytes of text per second over seven runs, after one warm-up run.
 template <class Work>
 Rates measure(std::size_t text_bytes, Work work) {
     std::array<double, 7> rates{};

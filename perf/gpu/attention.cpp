@@ -1,4 +1,4 @@
-// How fast causal attention is in bf16, forward and backward, beside the rate of matrix products.
+// Measures causal attention in bf16, forward and backward, beside the matmul rate.
 //
 //   perf_gpu_attention RESULT.json
 #include "gpu/measurements.hpp"

@@ -1,23 +1,25 @@
 #!/usr/bin/env bash
-# Tries a GPU, in stages of under eight minutes each, on a machine with a driver, CUDA's cuBLASLt, Python and PyTorch.
+# Tests and measures a GPU, in stages of under eight minutes each. The machine needs a driver, CUDA's cuBLASLt,
+# Python and PyTorch.
 #
 #   perf/gpu/check.sh test|measure|peer [OUTPUT]
 #
 #   test      kernels against the reference, also under compute-sanitizer; then 1, 2 and 4 ranks that share the GPU
-#   measure   copies, products, attention; gpt2, gpt2-medium and llama-1b in bf16 at 1,024 tokens; a profile
-#   peer      the same models, and attention, by PyTorch
+#   measure   copies, matmuls, attention; gpt2, gpt2-medium and llama-1b in bf16 at 1,024 tokens; a profile
+#   peer      the same models and attention in PyTorch
 #
-# What else is needed travels in perf/gpu/bundle, which perf/gpu/pack.sh makes; peer needs none of it. Results are
-# OUTPUT/STAGE.json, STAGE.log and table.md; OUTPUT is $OUT, or perf/results/gpu-DEVICE, if not given. What has a result
-# there or in perf/results/gpu-DEVICE, of the same programs, is not done again. Exit code 1: something failed; the rest
-# was done all the same.
-# From the environment:
-#   PYTHON=python3        has torch, for peer
-#   LIMIT=460             seconds of a stage; what has no time left is done by the next call
+# Everything else is in perf/gpu/bundle, which perf/gpu/pack.sh makes; peer does not need it. Results are
+# OUTPUT/STAGE.json, STAGE.log and table.md. OUTPUT is $OUT if not given, or perf/results/gpu-DEVICE if $OUT is
+# unset. A part is skipped if a result of the same programs is there or in perf/results/gpu-DEVICE. Exit code 1
+# means that a part failed; the other parts were run.
+# Environment variables:
+#   PYTHON=python3        interpreter with torch, for peer
+#   LIMIT=460             seconds per stage; parts without time left are done by the next call
 #   MODELS="gpt2 gpt2-medium llama-1b"
-#   BATCH_GPT2=32 BATCH_GPT2_MEDIUM=16 BATCH_LLAMA_1B=8     samples in a step
-#   TRAIN_OPTIONS=        further ones of every training run
-#   SCRATCH=/dev/shm      what runs leave until they are read, where 20 GB are free: llama-1b's checkpoint has 15
+#   BATCH_GPT2=32 BATCH_GPT2_MEDIUM=16 BATCH_LLAMA_1B=8     samples per step
+#   TRAIN_OPTIONS=        additional options of every training run
+#   SCRATCH=/dev/shm      folder of run directories until they are read, if it has 20 GB free: llama-1b's checkpoint
+#                         has 15 GB
 set -euo pipefail
 
 fail() { echo "check.sh: $*" >&2; exit 2; }

@@ -1,4 +1,4 @@
-"""What a machine with a GPU has: libraries, tools, and what its driver says while something runs."""
+"""Finds libraries and tools of a machine with a GPU, and samples nvidia-smi while a command runs."""
 import glob
 import importlib.util
 import os
@@ -8,14 +8,14 @@ import threading
 
 
 def library_folders(bundle):
-    """For LD_LIBRARY_PATH: the bundle's libraries, cuBLASLt, NCCL, the driver's."""
+    """Returns LD_LIBRARY_PATH: the folders of the bundle's libraries, cuBLASLt, NCCL and the driver."""
     folders = [str(bundle / "lib"), *folders_of("libcublasLt.so.13")[:1], *folders_of("libnccl.so.2")[:1],
                *os.environ.get("LD_LIBRARY_PATH", "").split(":"), "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib"]
     return ":".join(dict.fromkeys(folder for folder in folders if folder))
 
 
 def folders_of(library):
-    """Where it lies: in CUDA's own folders, or in a package of Python's, as PyTorch brings it."""
+    """Returns the folders that contain a library: CUDA's own folders, or Python packages, as PyTorch installs them."""
     found = []
     spec = importlib.util.find_spec("nvidia")
     packages = list(spec.submodule_search_locations or []) if spec else []
@@ -34,7 +34,7 @@ def sanitizer():
 
 
 def query(fields):
-    """What nvidia-smi says of the first GPU, by field."""
+    """Returns the fields that nvidia-smi reports for the first GPU."""
     words = ["nvidia-smi", "--query-gpu=" + ",".join(fields), "--format=csv,noheader,nounits", "-i", "0"]
     try:
         text = subprocess.run(words, capture_output=True, text=True, timeout=30, check=True).stdout
@@ -49,7 +49,7 @@ def facts():
 
 
 class Watch:
-    """Highest memory and mean power, as nvidia-smi sees them twice a second while this is open."""
+    """Samples memory, power and clock by nvidia-smi twice a second while the context is open."""
 
     FIELDS = "memory.used,power.draw,clocks.sm"
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Counts what kernels are made of, in the machine code of built objects; needs CUDA's cuobjdump, and no GPU.
+# Counts registers, memory and instructions of kernels in the machine code of built objects. It needs CUDA's
+# cuobjdump and no GPU.
 #
 #   perf/gpu/machine_code.sh [OBJECT...]
 #
-# Objects are those of attention on tensor cores in build/release if not given. For each architecture and kernel: its
-# registers, bytes of stack (spilled registers lie there) and of shared memory that it names itself, and how many
-# instructions it has of each kind, wherever in the kernel they are.
-# From the environment: CUOBJDUMP=cuobjdump
+# The default objects are those of tensor-core attention in build/release. Per architecture and kernel it prints
+# the registers, the bytes of stack (where spilled registers lie), the bytes of static shared memory, and the
+# number of instructions of each kind in the kernel's code.
+# Environment variable: CUOBJDUMP=cuobjdump
 set -euo pipefail
 
 fail() { echo "machine_code.sh: $*" >&2; exit 2; }

@@ -8,7 +8,7 @@
 namespace trireme::perf {
 namespace {
 
-// Query, key and value lie beside each other in one tensor, as one product makes them.
+// Query, key and value are column ranges of one tensor, as one matmul computes them.
 class Operands {
 public:
     Operands(device::Stream& stream, const AttentionCase& one)
@@ -67,7 +67,7 @@ private:
     }
 
     std::size_t rows_, own_, shared_;
-    device::Tensor fused_, grad_fused_;    // (rows, heads and twice the groups x head size)
+    device::Tensor fused_, grad_fused_;    // (rows, (heads + 2 groups) x head size)
     device::Tensor output_, grad_output_;  // (rows, heads x head size)
     device::Tensor log_sum_;               // (rows, heads)
     device::Arena memory_;
@@ -106,7 +106,7 @@ Json case_json(device::Stream& stream, const Rounds& rounds, const AttentionCase
 
 }  // namespace
 
-// Of the models that are trained, and 2,048 channels of 16,384 tokens in all, as papers on attention have them.
+// Shapes of the trained models, and those of papers on attention: 2,048 channels and 16,384 tokens in total.
 std::vector<AttentionCase> usual_attention_cases() {
     return {{"gpt2", 32, 1024, 12, 12, 64},        {"gpt2-medium", 16, 1024, 16, 16, 64},
             {"llama-1b", 8, 1024, 32, 8, 64},      {"64 of 1,024", 16, 1024, 32, 32, 64},

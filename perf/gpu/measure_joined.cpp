@@ -7,7 +7,7 @@
 namespace trireme::perf {
 namespace {
 
-// Of an MLP in bf16.
+// Tensors of an MLP in bf16.
 struct Operands {
     explicit Operands(const JoinedCase& of, device::Arena& memory)
         : narrow(memory.tensor(device::DType::bf16, of.rows, of.width)),
@@ -18,10 +18,10 @@ struct Operands {
           result(memory.tensor(device::DType::bf16, of.rows, 4 * of.width)) {}
 
     device::Tensor narrow, up, down, bias;
-    device::Tensor inner, result;  // before and behind the activation
+    device::Tensor inner, result;  // before and after the activation
 };
 
-// One product, three ways.
+// One matmul in three variants: alone, with the additional operation fused, and followed by a separate kernel.
 struct Ways {
     std::string name;
     std::function<void()> plain, joined, apart;

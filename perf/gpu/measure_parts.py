@@ -5,7 +5,7 @@ from parts import read_json
 
 
 def program(parts, bundle, output, name, seconds):
-    """A benchmark's JSON file, which is kept in the stage's own."""
+    """Runs a benchmark and returns the JSON that it wrote."""
     path = output / f"{name}.part"
     try:
         parts.command([bundle / f"bin/perf_gpu_{name}", path], seconds, runs.environment(bundle))
@@ -15,7 +15,7 @@ def program(parts, bundle, output, name, seconds):
 
 
 def corpus(bundle, model):
-    """Of as many tokens as the model knows."""
+    """Returns the corpus whose tokens span the model's vocabulary."""
     return bundle / ("tokens-128256.h5" if model.startswith("llama") else "tokens-50257.h5")
 
 

@@ -8,7 +8,7 @@ namespace {
 
 double rate(double amount, const Timing& timing) { return amount / timing.median; }
 
-// From one buffer to another, `bytes` at a time; `moved` counts each byte that memory reads or writes.
+// Copies one buffer to another. `moved` is the number of memory accesses per byte, reads plus writes.
 Json copy_json(device::Stream& stream, const Rounds& rounds, const device::Buffer& to,
                const device::Buffer& from, double moved) {
     const std::size_t bytes = from.bytes();
@@ -19,7 +19,7 @@ Json copy_json(device::Stream& stream, const Rounds& rounds, const device::Buffe
     return json;
 }
 
-// Pinned, for as long as somebody needs it.
+// Pinned host memory for the lifetime of the object.
 class PinnedBytes {
 public:
     explicit PinnedBytes(std::size_t bytes) : data_(device::take_pinned_memory(bytes)) {}
@@ -61,7 +61,7 @@ Json copies_json(device::Stream& stream, const RatesWork& work) {
     return copies;
 }
 
-// Kernels that have next to nothing to do: one behind the other, and each waited for.
+// Times nearly empty kernels: queued one after the other, and waited for one by one.
 Json starts_json(device::Stream& stream, const Rounds& rounds) {
     const device::Buffer memory(128, device::MemorySpace::gpu);
     const device::Tensor little{memory.data(), device::DType::f32, 1, 32, 32, device::MemorySpace::gpu};

@@ -1,4 +1,4 @@
-// What the GPU's programs measure, as their files have it.
+// Measurements of the GPU benchmarks, as the JSON that they write.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,7 +14,8 @@ struct CopySizes {
     std::size_t outside_bytes = std::size_t{1} << 28;  // between the GPU and pinned memory
 };
 
-// What the library's products take along with their work, beside the products alone and kernels of its own.
+// Cost of operations that the library fuses into a matmul, compared with the matmul alone and a separate
+// kernel.
 struct JoinedCase {
     std::string model = {};
     std::size_t rows = 0;
@@ -22,7 +23,7 @@ struct JoinedCase {
 };
 Json measure_joined(device::Stream& stream, const Rounds& rounds, const JoinedCase& of);
 
-// Rates of copies and of products, and what starting a kernel takes.
+// Rates of copies and matmuls, and the time to start a kernel.
 struct RatesWork {
     Rounds rounds = {};
     CopySizes copies = {};
@@ -32,18 +33,18 @@ struct RatesWork {
 };
 Json measure_rates(device::Stream& stream, const RatesWork& work);
 
-// Causal, in bf16.
+// Causal attention in bf16.
 struct AttentionCase {
     std::string name;
     std::size_t samples = 1;
-    std::size_t length = 1;  // tokens of a sample
+    std::size_t length = 1;  // tokens per sample
     std::size_t heads = 1;
-    std::size_t groups = 1;  // of heads that share keys and values
+    std::size_t groups = 1;  // groups of heads that share keys and values
     std::size_t head_size = 1;
 };
 std::vector<AttentionCase> usual_attention_cases();
 
-// Forward and backward, beside the rate of products.
+// Attention forward and backward, beside the matmul rate.
 struct AttentionWork {
     Rounds rounds = {};
     std::size_t side = 8192;
@@ -51,12 +52,13 @@ struct AttentionWork {
 };
 Json measure_attention(device::Stream& stream, const AttentionWork& work);
 
-// The GPU in use, and the program.
+// Returns facts about the GPU in use and the program.
 Json gpu_facts_json();
 Json json_of(const Timing& timing);
 Json json_of(const ProductRate& rate);
 
-// PROGRAM RESULT.json: measures on the first GPU, and writes what `measure` gives. Gives the exit code.
+// Runs the command PROGRAM RESULT.json: measures on the first GPU and writes the result of `measure`. Returns
+// the exit code.
 int run_on_gpu(int argc, char** argv, Json (*measure)(device::Stream& stream));
 
 }  // namespace trireme::perf

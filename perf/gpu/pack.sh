@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Packs what perf/gpu/check.sh starts: on a machine that has a GPU and neither MPI nor HDF5 nor Boost nor a network.
+# Packs everything that perf/gpu/check.sh starts, for a machine with a GPU but without MPI, HDF5, Boost or a
+# network.
 #
 #   perf/gpu/pack.sh [BUILD=build/gpu-bundle]
 #
-# Builds the program for any x86-64 of the last ten years (v3) and for Hopper, with MPICH, whose launcher runs where it
-# is put, and leaves perf/gpu/bundle/bundle.tar.xz: programs, the libraries that they need, and corpora. Programs are
-# linked with this machine's C library, and run where it is as new or newer.
-# From the environment: JOBS, of the build at once; all cores if not given.
+# Builds the program for any x86-64 CPU of the last ten years (v3) and for Hopper, with MPICH, whose launcher
+# can run from any folder. The result is perf/gpu/bundle/bundle.tar.xz: programs, the libraries that they need,
+# and corpora. The programs are linked with this machine's C library and run only with the same or a newer
+# version of it.
+# Environment variable: JOBS, the number of parallel build jobs; all cores if unset.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -34,7 +36,7 @@ mkdir -p "$work/bundle/bin" "$work/bundle/lib"
 for program in "${programs[@]}"; do cp "$build/bin/$program" "$work/bundle/bin/"; done
 cp -L "$(command -v mpiexec.hydra)" "$(command -v hydra_pmi_proxy)" "$work/bundle/bin/"
 
-# All that the loader finds for them, but what belongs to the C library and to the driver.
+# Copies all libraries that the loader finds for the programs, except those of the C library and of the driver.
 for program in "$work"/bundle/bin/*; do
     ldd "$program" | sed -n 's/^\t\([^ ]*\) => \(\/[^ ]*\).*/\1 \2/p'
 done | sort -u | while read -r name path; do
@@ -46,7 +48,7 @@ done | sort -u | while read -r name path; do
 done
 strip "$work"/bundle/bin/* "$work"/bundle/lib/*
 
-for vocabulary in 50257 128256; do # GPT-2's, and that of Llama 3
+for vocabulary in 50257 128256; do # the vocabularies of GPT-2 and Llama 3
     python3 perf/gpu/tokens.py "$work/$vocabulary" "$vocabulary"
     "$build/bin/trireme" prepare "$work/$vocabulary/rows.jsonl" --tokenizer "gpt2:$work/$vocabulary/vocabulary" --quiet \
         --output "$work/bundle/tokens-$vocabulary.h5"
@@ -55,8 +57,9 @@ done
 "$build/bin/trireme" --version > "$work/bundle/version.txt"
 ldd --version | sed -n '1s/.* /glibc /p' >> "$work/bundle/version.txt"
 
-# On their own: nothing of this shell's, of this machine's libraries the C library and the compiler's alone, and none
-# of what UCX loads while it runs. As perf/gpu/runs.py starts them.
+# Tests the bundle in isolation: without this shell's environment, with only the C and compiler libraries of
+# this machine, and without the modules that UCX loads at run time. perf/gpu/runs.py starts the programs in the
+# same way.
 of_every_machine='linux-vdso|ld-linux|lib(c|m|resolv|stdc\+\+|gcc_s)\.so'
 alone=(env -i "LD_LIBRARY_PATH=$work/bundle/lib" "PATH=$work/bundle/bin:/usr/bin:/bin" UCX_MODULE_DIR=/nonexistent
     "UCX_TLS=sysv,posix,self" UCX_POSIX_USE_PROC_LINK=n)
@@ -66,7 +69,7 @@ for program in "$work"/bundle/bin/*; do
         exit 3
     fi
 done
-for time in 1 2 3 4 5; do # what goes wrong between ranks does so now and then
+for time in 1 2 3 4 5; do # failures between ranks are intermittent
     "${alone[@]}" timeout 60 "$work/bundle/bin/mpiexec.hydra" -launcher fork -n 4 trireme train --model gpt2-tiny \
         --steps 2 --batch 4 --pipe 2 --data 2 --threads 1 --device cpu --corpus "$work/bundle/text.h5" --quiet \
         --run-dir "$work/run-$time" > "$work/said" 2>&1 < /dev/null ||

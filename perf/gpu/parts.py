@@ -1,5 +1,5 @@
-"""The parts of a stage of perf/gpu/check.sh: each has a limit of time, fails by itself, and is recorded as soon as it
-is over, so that a stage that is cut off goes on where it was."""
+"""Runs the parts of a stage of perf/gpu/check.sh. Each part has a time limit, can fail without affecting the others,
+and is recorded as soon as it ends, so that an interrupted stage resumes where it stopped."""
 import json
 import os
 import signal
@@ -9,11 +9,11 @@ from pathlib import Path
 
 
 class Failure(Exception):
-    """Says what went wrong with a part."""
+    """Reports why a part failed."""
 
 
 class CommandFailure(Failure):
-    """Of a command, with what it had printed."""
+    """Reports that a command failed; `text` is its output."""
 
     def __init__(self, why, text):
         super().__init__(why)
@@ -21,7 +21,7 @@ class CommandFailure(Failure):
 
 
 class Late(CommandFailure):
-    """It had not ended in time."""
+    """Reports that a command exceeded its time limit."""
 
 
 def read_json(path):
@@ -52,7 +52,7 @@ class Parts:
         print(text, file=self.log, flush=True)
 
     def run(self, name, work):
-        """Records what work() gives, a dictionary, unless that is known already."""
+        """Records the dictionary that work() returns, unless the part already has a result."""
         if name in self.record["parts"]:
             self.say(f"{name}: known already")
             return
@@ -65,7 +65,7 @@ class Parts:
             part = {"status": "done", **work()}
         except Failure as failure:
             part = {"status": "failed", "why": str(failure)}
-        except Exception as error:  # a part's mistake must not cost the others
+        except Exception as error:  # an error in one part must not affect the others
             part = {"status": "failed", "why": f"{type(error).__name__}: {error}"}
         part["took_s"] = round(time.monotonic() - begin, 1)
         self.finish(name, part)
@@ -79,7 +79,7 @@ class Parts:
         whole.replace(self.path)
 
     def command(self, words, seconds, env=None, codes=(0,)):
-        """What the command prints; Failure where it takes longer or ends otherwise."""
+        """Returns the output of a command. Raises a Failure if it takes too long or ends with another exit code."""
         words = [str(word) for word in words]
         seconds = max(1, min(seconds, self.seconds_left()))
         print("$", *words, file=self.log, flush=True)
@@ -101,7 +101,7 @@ class Parts:
 
 
 def end(process):
-    """All of a command's processes; what it had printed."""
+    """Ends all processes of a command and returns its output."""
     os.killpg(process.pid, signal.SIGTERM)
     try:
         return process.communicate(timeout=5)[0]
@@ -111,7 +111,7 @@ def end(process):
 
 
 def last_line(text):
-    """What a program said last; Trireme's own word before what a launcher adds."""
+    """Returns the last line that a program printed; Trireme's own messages come before a launcher's."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     own = [line for line in lines if line.startswith("trireme:")]
     return (own or lines or ["nothing was said"])[-1][:300]

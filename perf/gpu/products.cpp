@@ -9,7 +9,7 @@ struct Operands {
     device::Tensor input;        // (rows, in)
     device::Tensor weight;       // (in, out) or (out, in)
     device::Tensor output;       // (rows, out)
-    device::Tensor grad_weight;  // as the weight, in f32; for the backward pass' second half alone
+    device::Tensor grad_weight;  // shaped like the weight, f32; only for the backward pass of the weight
 
     std::size_t bytes() const { return input.bytes() + weight.bytes() + output.bytes() + grad_weight.bytes(); }
 };
@@ -74,7 +74,7 @@ void multiply(device::Stream& stream, const Operands& o, kernels::WeightAxes axe
     }
 }
 
-// Weights of a block as GPT-2 keeps them.
+// Projections of a block with the weight layout of GPT-2.
 std::vector<Projection> of_gpt2(const std::string& model, std::size_t rows, std::size_t width) {
     return {{model, "query, key, value", rows, width, 3 * width},
             {model, "attention's output", rows, width, width},
@@ -84,7 +84,7 @@ std::vector<Projection> of_gpt2(const std::string& model, std::size_t rows, std:
             {model, "head, as if of 50,304 tokens", rows, width, 50304, kernels::WeightAxes::out_in}};
 }
 
-// Of llama-1b: 32 heads that share 8 keys and values of 64 channels.
+// Projections of llama-1b: 32 heads that share 8 groups of keys and values with 64 channels.
 std::vector<Projection> of_llama(std::size_t rows) {
     const std::string model = "llama-1b";
     constexpr std::size_t width = 2048, shared = 8 * 64, mlp_width = 8192;

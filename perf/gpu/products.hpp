@@ -1,4 +1,4 @@
-// How fast the GPU multiplies matrices with a model's weights, through the operations that a step uses.
+// Measures GPU matmuls with a model's weights, through the operations that a training step uses.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace trireme::perf {
 
-// One projection of a layer, of so many tokens.
+// One projection of a layer, for a given number of tokens.
 struct Projection {
     std::string model = {};
     std::string layer = {};
@@ -19,7 +19,7 @@ struct Projection {
     std::size_t out = 0;
     kernels::WeightAxes axes = kernels::WeightAxes::in_out;
 
-    // Of each of the three products: forward, and both halves of the backward pass.
+    // Operations of each of the three matmuls: forward, and both halves of the backward pass.
     double flops() const;
 };
 
@@ -27,11 +27,11 @@ enum class Half : std::uint8_t { forward, backward_input, backward_weight };
 inline constexpr std::array halves{Half::forward, Half::backward_input, Half::backward_weight};
 const char* name_of(Half half);
 
-// In bf16, of random numbers; the weight's gradient is of f32. Calls take turns with several sets of
-// operands.
+// Times a matmul in bf16 on random numbers; the weight gradient is f32. Calls alternate between several sets of
+// operands, so that they are not read from a cache.
 Timing time_product(device::Stream& stream, const Rounds& rounds, const Projection& projection, Half half);
 
-// The rate that others are a share of: forward products of square matrices, operations per second.
+// The reference rate of other figures: forward matmuls of square matrices.
 struct ProductRate {
     std::size_t side = 0;
     Timing timing = {};
@@ -40,7 +40,7 @@ struct ProductRate {
 };
 ProductRate measure_product_rate(device::Stream& stream, const Rounds& rounds, std::size_t side);
 
-// Those of the models that perf/gpu/check.sh trains, of so many tokens in a step.
+// Projections of the models that perf/gpu/check.sh trains, with the tokens of one step.
 std::vector<Projection> projections_of_models();
 
 }  // namespace trireme::perf

@@ -1,4 +1,4 @@
-// Operands of what is measured: a GPU multiplies zeros faster than other numbers.
+// Random operands for measurements: a GPU multiplies zeros faster than other numbers.
 #pragma once
 
 #include "trireme/device/buffer.hpp"
@@ -6,7 +6,7 @@
 
 namespace trireme::perf {
 
-// Normally distributed, with deviation 1; other numbers for each name.
+// Fills the tensor with normally distributed numbers of deviation 1, different ones for each `name`.
 inline void fill_at_random(device::Stream& stream, const device::Tensor& tensor, std::uint64_t name) {
     launch(stream, kernels::FillNormal{.output = tensor,
                                        .key = RandomKey{2026}.then(name),

@@ -1,4 +1,4 @@
-// How fast the GPU copies, multiplies in bf16 the shapes of three models' projections, and starts kernels.
+// Measures the rates of copies and of bf16 matmuls with the shapes of three models, and the start of kernels.
 //
 //   perf_gpu_rates RESULT.json
 #include "gpu/measurements.hpp"

@@ -1,4 +1,4 @@
-"""Runs of `trireme train` out of the bundle, and what their records say."""
+"""Runs `trireme train` from the bundle and reads its records."""
 import json
 import os
 import shutil
@@ -10,8 +10,8 @@ import machine
 from parts import CommandFailure, Failure, read_json
 
 
-# For ranks of one machine. The bundle has none of what UCX loads while it runs; left to itself it would send long
-# messages by TCP, over which MPICH 4.0 may wait for ever when it ends.
+# UCX settings for ranks of one machine. The bundle lacks the modules that UCX loads at run time. By default UCX
+# would send long messages by TCP, over which MPICH 4.0 may hang when it ends.
 SHARED_MEMORY = {"UCX_TLS": "sysv,posix,self", "UCX_POSIX_USE_PROC_LINK": "n"}
 
 
@@ -21,7 +21,7 @@ def environment(bundle):
 
 
 def scratch():
-    """Memory, where there is enough of it: runs end with a checkpoint, which nobody reads here."""
+    """Returns a folder in memory if it has enough space: runs end with a checkpoint that is never read."""
     folder = os.environ.get("SCRATCH", "/dev/shm")
     if os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 20e9:
         return folder
@@ -38,14 +38,14 @@ def steps_of(folder):
         try:
             record = json.loads(line)
         except ValueError:
-            break  # cut off
-        if "grad_norm" in record or "lr" in record:  # not an evaluation
+            break  # incomplete last line
+        if "grad_norm" in record or "lr" in record:  # skips evaluations
             records.append(record)
     return records
 
 
 class Run:
-    """A run's steps, summary and manifest, which are kept when its folder is gone."""
+    """Runs a training and keeps its steps, summary and manifest; the run directory is removed."""
 
     def __init__(self, parts, bundle, options, ranks=1, seconds=60):
         folder = Path(tempfile.mkdtemp(dir=scratch()))
@@ -64,7 +64,7 @@ class Run:
             shutil.rmtree(folder, ignore_errors=True)
 
     def losses(self, steps):
-        """Of all steps of a run that ended as it should."""
+        """Returns the losses of all steps. Raises a Failure if the run failed or a loss is missing."""
         if self.complaint:
             raise Failure(self.complaint)
         if len(self.steps) < steps or any("loss" not in step for step in self.steps):
@@ -73,8 +73,8 @@ class Run:
 
 
 def figures(run, warm_up):
-    """Of the steps behind the warm-up, also of a run that failed behind them. What the records do not have is left
-    out."""
+    """Summarises the steps after the warm-up, including those of a run that failed later. Values that the records lack
+    are omitted."""
     steps = run.steps[warm_up:]
     if not steps:
         raise Failure(run.complaint or "no step was recorded behind the warm-up")

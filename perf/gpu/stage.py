@@ -1,4 +1,4 @@
-"""A stage of perf/gpu/check.sh, which says what there is: its parts one after the other, and then the table.
+"""Runs a stage of perf/gpu/check.sh: all of its parts in order, and then the table. check.sh passes device and folders.
 
     python3 perf/gpu/stage.py STAGE --device NAME --bundle FOLDER|none --output FOLDER --kept FOLDER
 """
@@ -42,7 +42,7 @@ def settings():
 
 
 def programs(bundle):
-    """What is measured: results of others do not count."""
+    """Identifies the measured programs: results of other programs are not reused."""
     if (bundle / "version.txt").exists():
         return {"version": (bundle / "version.txt").read_text().splitlines(), "bundle": bundle.parent.name}
     sources = b"".join(path.read_bytes() for path in sorted(HERE.glob("peer*.py")))
@@ -50,7 +50,7 @@ def programs(bundle):
 
 
 def provenance(bundle, stage):
-    """The commit of the bundle's program, whether its tree was clean, and the command that measures again."""
+    """Returns the commit of the bundle's program, whether its tree was clean, and the command to repeat the stage."""
     version = bundle / "version.txt"
     words = version.read_text().splitlines()[0] if version.exists() else ""
     found = re.search(r"\((\w+)( with changes)?\)", words)

@@ -1,5 +1,5 @@
-"""Puts what perf/gpu/check.sh has measured into OUTPUT/table.md: Trireme's figures beside PyTorch's and beside what
-they are held to. What is in neither folder is not in the table.
+"""Writes the results of perf/gpu/check.sh to OUTPUT/table.md: Trireme's figures beside PyTorch's and beside their
+required and desired values. The table contains only results that are in one of the two folders.
 
     python3 perf/gpu/table.py OUTPUT [KEPT]
 """
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from parts import read_json
 
-LEAST_SPEED, LEAST_ATTENTION = 1.0, 0.8  # of PyTorch's compiled step, of its flash attention
+LEAST_SPEED, LEAST_ATTENTION = 1.0, 0.8  # relative to PyTorch's compiled step and flash attention
 GOAL_MFU = {"gpt2": 0.50, "llama-1b": 0.55}
 GOAL_SPEED = {"gpt2": 1.15}
 GOAL_ATTENTION = {("128 of 4,096", "forward"): 0.55, ("128 of 4,096", "backward"): 0.45}
@@ -16,7 +16,7 @@ NONE = "-"
 
 
 def record_of(stage, folders):
-    """The newest there is, which has taken over what was known of the same programs."""
+    """Returns the newest record of a stage. It already includes older results of the same programs."""
     records = (read_json(folder / f"{stage}.json") for folder in reversed(folders))
     return next((record for record in records if record), {})
 
@@ -38,7 +38,7 @@ def ratio(a, b):
 
 
 def held_to(value, least=None, goal=None, form=".2f", scale=1.0, unit=""):
-    """A figure, beside it what it must reach and what it should."""
+    """Formats a figure with its required and its desired value."""
     words = []
     for name, bar in (("must", least), ("goal", goal)):
         if bar is not None and value is not None:
@@ -77,7 +77,7 @@ def rates_table(measured, peer):
 
 
 def flops_per_token(ours, theirs):
-    """Trireme's own count where its run says it; PyTorch's program has the same formula."""
+    """Returns Trireme's own count if its run recorded one, otherwise PyTorch's; the formulas are the same."""
     limit = get(ours, "model_flops_per_s", "limit")
     if limit and ours.get("mfu") and ours.get("tokens_per_s"):
         return ours["mfu"] * limit / ours["tokens_per_s"]
@@ -85,7 +85,7 @@ def flops_per_token(ours, theirs):
 
 
 def memory_of(run):
-    """What the run says itself, and what nvidia-smi saw."""
+    """Formats the peak memory that the run reports, and the peak that nvidia-smi saw."""
     own = run.get("peak_bytes")
     return f"{number(own, '.1f', 1e-9)} / {number(get(run, 'nvidia_smi', 'most_memory_mib'), '.1f', 2 ** 20 * 1e-9)}"
 
@@ -95,7 +95,7 @@ WAYS = {"": "PyTorch, compiled", ", bf16 between blocks": "PyTorch, compiled, bf
 
 
 def training_rows(model, measured, peer, rate):
-    """Trireme is held to the faster one of PyTorch's compiled steps."""
+    """Compares Trireme with the fastest of PyTorch's compiled steps."""
     ours = measured.get(f"train {model}", {})
     theirs = {name: peer.get(f"train {model}{way}", {}) for way, name in WAYS.items()}
     compiled = max((run["tokens_per_s"] for run in theirs.values() if run.get("compiled")), default=None)

@@ -7,10 +7,10 @@ import runs
 from parts import CommandFailure, Failure, Late
 
 STEPS = 10
-RECORDS = Path(__file__).resolve().parents[2] / "validation/reference"  # of Hugging Face's models
+RECORDS = Path(__file__).resolve().parents[2] / "validation/reference"  # recorded from Hugging Face models
 
-# Attention's tests take the longest, but for one, and others must have their turn. Races are looked for where
-# threads share memory.
+# The attention tests take longest, so they run separately and the other tests get their own time. Races are
+# searched for in kernels whose threads share memory.
 ATTENTION = "*Attention*:*Scores*"
 SANITIZED = {"memcheck": f"*-{ATTENTION}",
              "racecheck": "*Norm*:*CrossEntropy*:*Embedding*:*Sums*:*Logit*:*Span*:*Linear*:*TensorCoresTake*"}
@@ -23,12 +23,12 @@ LAYOUTS = {
         "pipe 2, tensor 2": ["--pipe", 2, "--tensor", 2, "--microbatches", 4, "--schedule", "zb-h1"]},
 }
 
-# Relative differences of losses that ranks of one device may have, by what they compute in.
+# Allowed relative difference of losses between ranks that share a device, by data type.
 TOLERANCES = {"f64": 1e-10, "f32": 1e-5, "bf16": 1e-2}
 
 
 def tallied(text):
-    """How many tests ran and were good, and the names of those that were not."""
+    """Counts the passed tests and lists the names of the failed ones."""
     good = len(re.findall(r"^\[       OK \]", text, re.MULTILINE))
     bad = sorted(set(re.findall(r"^\[  FAILED  \] (\S+\.\S+?)(?:,| \(|$)", text, re.MULTILINE)))
     return {"passed": good, "failed": bad}
@@ -46,13 +46,14 @@ def device_tests(parts, bundle, program, seconds):
     return result
 
 
-# What the sanitizer says of kernels, and of the process, which is stopped when its time is up.
+# Matches findings of the sanitizer. OF_THE_PROCESS matches findings about the process, which is stopped at its
+# time limit.
 FINDING = r"^=+ ((?:Error|Warning|Invalid|Misaligned|Uninitialized|Fatal)\b.*)"
 OF_THE_PROCESS = "[Tt]arget application|didn't terminate|intermediate process"
 
 
 def sanitize(parts, bundle, tool, tests, seconds):
-    """A limit of time is none of the kernels' failures: what ran until then counts."""
+    """Runs tests under a sanitizer tool. A timeout is not a failure of the kernels: tests that ran until then count."""
     program = machine.sanitizer()
     if program is None:
         return {"left_out": "compute-sanitizer is not here"}
@@ -87,7 +88,7 @@ def difference(losses, others):
 
 
 def share_gpu(parts, bundle, model, dtype):
-    """One rank is what the others are held to; itself it is held to the processor's kernels."""
+    """Compares all layouts with one rank, and one rank with the CPU kernels."""
     one = runs.Run(parts, bundle, options(bundle, model, dtype)).losses(STEPS)
     differences = {}
     if dtype != "bf16":

@@ -10,13 +10,13 @@
 namespace trireme::perf {
 namespace {
 
-// Gives the seconds that so many calls take together.
+// Runs the given number of calls and returns their total seconds.
 using Stretch = std::function<double(std::size_t calls)>;
 
-// As many calls as a round wants, once the warm-up is over.
+// Warms up, and returns the number of calls per round.
 std::size_t warm_up(const Rounds& rounds, const Stretch& stretch) {
     std::size_t calls = 1;
-    double last = stretch(calls);  // with what only a first call takes
+    double last = stretch(calls);  // includes the cost of a first call
     for (double passed = last; passed < rounds.warm_up_seconds || last < rounds.round_seconds; passed += last) {
         if (last < rounds.round_seconds) calls *= 2;
         last = stretch(calls);
@@ -33,7 +33,7 @@ Timing timing_of(const Rounds& rounds, const Stretch& stretch) {
     return {.median = median_of(seconds), .least = *least, .most = *most, .calls = calls};
 }
 
-// Marks of the calls before, whose moments serve again.
+// Drops the marks of earlier calls, so that their events can be reused.
 void forget_calls(device::Stream& stream) {
     stream.settle();
     stream.ledger.clear();

@@ -1,5 +1,5 @@
-"""Rows of random ids for perf/gpu/check.sh, and a vocabulary in GPT-2's form, of any size, to go with them: every byte,
-pairs of bytes, then three of them, and the end token. Who trains on them reads all of a token table.
+"""Makes rows of random ids for perf/gpu/check.sh, and a vocabulary of any size in GPT-2's format: every byte, pairs of
+bytes, then triples, and the end token. Training on these rows reads the whole token table.
 
     python3 perf/gpu/tokens.py FOLDER 50257    makes FOLDER/rows.jsonl and FOLDER/vocabulary
     trireme prepare FOLDER/rows.jsonl --tokenizer gpt2:FOLDER/vocabulary --output tokens.h5
@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 
 ROWS = 256
-TOKENS = 1025  # of a row: a sample of 1,024, and what its last one predicts
+TOKENS = 1025  # per row: a sample of 1,024 tokens, and the target of its last one
 
 
 def letters_of_bytes():
-    """As in GPT-2's files, which write bytes that cannot be seen as letters behind the first 256."""
+    """Returns the letters for bytes as in GPT-2's files, which map unprintable bytes to letters after the first 256."""
     seen = {*range(33, 127), *range(161, 173), *range(174, 256)}
     hidden = [byte for byte in range(256) if byte not in seen]
     return [chr(byte) if byte in seen else chr(256 + hidden.index(byte)) for byte in range(256)]

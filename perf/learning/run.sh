@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Trains one small model of each kind on real data and keeps its curves: a ViT on images, a BERT that finds answers,
-# a Llama on text. None takes more than ten minutes on two cores.
+# Trains one small model of each kind on real data and keeps its curves: a ViT on images, a BERT that finds
+# answers, a Llama on text. Each takes at most ten minutes on two cores.
 #
 #   TRIREME_TEST_DATA=FOLDER perf/learning/run.sh PROGRAM RESULTS [vit|bert|llama ...]
 #
-# RESULTS/NAME gets config.ini, manifest.json, steps.jsonl, summary.json and evaluation-*.json; `trireme report` draws
-# it. A NAME whose summary is there is left as it is, so the script can be started again where it was stopped.
+# RESULTS/NAME receives config.ini, manifest.json, steps.jsonl, summary.json and evaluation-*.json; `trireme
+# report` draws them. A NAME with a summary is skipped, so the script can be stopped and started again.
 set -euo pipefail
 
 program=$(realpath "${1:?the trireme program}")

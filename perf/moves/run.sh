@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# What a change of plan costs, by each way to move: GPT-2 on two ranks that turns from a pipeline of two stages into
-# two replicas and back, with the same decisions for all ways.
+# Measures the cost of a plan change for each value of --move. GPT-2 on two ranks changes from a pipeline of two
+# stages to two replicas and back, with the same decisions for all values.
 #
 #   perf/moves/run.sh BUILD OUTPUT.json [ROUNDS=3]
 #
-# Every round takes each way once, every second one in the opposite order. From the environment, too:
-#   CORES="0 1"           of the two ranks; no two threads of one core
+# Every round runs each value once; every second round runs them in the opposite order. Environment variables:
+#   CORES="0 1"           cores of the two ranks; not two hardware threads of one core
 #   LAYERS=12             blocks of the model, which is otherwise GPT-2 (124M)
-#   SAMPLES=4 LENGTH=64   samples in a step, tokens in each
-#   CHANGES=6 PERIOD=4    changes of plan, and the steps between two of them
-#   RUNS=DIR              where runs and their checkpoints go: a folder with room for them; of /tmp if not given
+#   SAMPLES=4 LENGTH=64   samples per step, tokens per sample
+#   CHANGES=6 PERIOD=4    number of plan changes, steps between two of them
+#   RUNS=DIR              folder for runs and their checkpoints, with enough space; /tmp if unset
 set -euo pipefail
 
 build=${1:?the build directory, such as build/release}
@@ -28,7 +28,7 @@ records=$(mktemp -d "${RUNS:-/tmp}/moves.XXXXXX")
 trap 'rm -rf "$records"' EXIT
 
 mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
-# As in perf/parallel/run.sh.
+# The same settings as in perf/parallel/run.sh.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl_vader_single_copy_mechanism=none
 export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_hwloc_default_binding_policy=none
@@ -36,7 +36,7 @@ export OMP_NUM_THREADS=1 CORES=${CORES:-0 1}
 
 say() { echo "moves: $*" >&2; }
 
-# Between the two plans, PERIOD steps apart.
+# Alternates between the two plans every PERIOD steps.
 halves=$((2 * layers + 3))
 pipeline="{\"layers\": $halves, \"stages\": [{\"layers\": [0, $((halves * 2 / 3))], \"replicas\": [{\"ranks\": [0]}]},
     {\"layers\": [$((halves * 2 / 3)), $halves], \"replicas\": [{\"ranks\": [1]}]}]}"
@@ -48,13 +48,13 @@ for change in $(seq "$changes"); do
     echo "{\"step\": $((change * period)), \"layout\": $to}"
 done > "$records/decisions.jsonl"
 
-# train WAY: its steps.jsonl and decisions.jsonl are kept.
+# Usage: train WAY. Keeps steps.jsonl and decisions.jsonl.
 train() {
     local run=$records/run
     local -a keep=()
     [[ $1 != restart ]] || keep=(--keep 1)
     say "round $(basename "$round") of $rounds: $1"
-    # shellcheck disable=SC2016  # the rank is known where mpirun starts the shell
+    # shellcheck disable=SC2016  # the rank is known only in the shell that mpirun starts
     "$mpirun" -n 2 bash -c \
         'cores=($CORES); exec taskset -c "${cores[${OMPI_COMM_WORLD_RANK:-$PMI_RANK}]}" "$@"' pinned \
         "$program" train --corpus "$records/corpus.h5" --model gpt2 --layers "$layers" --vocabulary 50257 --tied off \

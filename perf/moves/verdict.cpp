@@ -1,5 +1,5 @@
-// Judges what perf/moves/run.sh has recorded: what each way to move makes a run stand still, and what it takes
-// from the step behind.
+// Evaluates the records of perf/moves/run.sh: the stall of a plan change for each value of --move, and the
+// additional time of the following step.
 //
 //   perf_moves_verdict RECORDS ROUNDS OUTPUT.json
 //
@@ -47,7 +47,7 @@ double median(std::vector<double> values) {
     return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-// Bytes a core copies in a second, between pages that it has touched before.
+// Bytes that a core copies per second, between pages that it has touched before.
 double copy_rate() {
     constexpr std::size_t bytes = std::size_t{256} << 20;
     std::vector<std::byte> from(bytes, std::byte{1});
@@ -61,11 +61,11 @@ double copy_rate() {
     return static_cast<double>(bytes) / least;
 }
 
-// One value for each change of plan, over all rounds.
+// One value per plan change, over all rounds.
 struct Costs {
-    std::vector<double> stall;   // seconds in which all wait
-    std::vector<double> behind;  // by which the first step behind is longer than the others with its plan
-    std::vector<double> rate;    // bytes moved in a second of both; by restart, those read
+    std::vector<double> stall;   // seconds in which all ranks wait
+    std::vector<double> behind;  // extra seconds of the next step, relative to later ones with that plan
+    std::vector<double> rate;    // bytes moved per second of both; for restart, bytes read
 
     std::vector<double> both() const {
         std::vector<double> sums;
@@ -74,8 +74,8 @@ struct Costs {
     }
 };
 
-// A step's `step` counts from 1: the first behind a decision at step S is S + 1. A first change of each kind
-// touches memory for the first time, and counts all the same.
+// A step's `step` counts from 1, so the first step after a decision at step S is S + 1. The first change of
+// each kind touches memory for the first time, and is still counted.
 void add_run(const fs::path& folder, Costs& costs) {
     std::map<std::size_t, double> seconds;
     std::map<std::string, std::vector<double>> by_plan;

@@ -1,5 +1,5 @@
-// What one core multiplies while another may do the same: products of a training step's size, one after the
-// other, by the wall clock. Started once, and twice at once, it tells what two ranks can reach of twice one.
+// Measures the matmul rate of one core by the wall clock, with matmuls of a training step's size. Comparing one
+// process with two at once shows how much of the doubled rate two ranks can reach.
 //
 //   taskset -c CORE perf_gemm_rate SECONDS RESULT.json
 #include <cstdio>
@@ -15,7 +15,7 @@
 namespace trireme::perf {
 namespace {
 
-// The first product of GPT-2's MLP, of 256 tokens.
+// The first matmul of GPT-2's MLP, for 256 tokens.
 class Product {
 public:
     Product() {
@@ -41,7 +41,7 @@ private:
     device::Tensor output_ = memory_.tensor(device::DType::f32, rows, outputs);
 };
 
-// Floating-point operations per second, over `seconds` seconds after a tenth of them to warm up.
+// Returns the floating-point operations per second over `seconds` seconds, after a warm-up of a tenth of them.
 double measure_rate(double seconds) {
     Product product;
     for (const double begin = device::now_seconds(); device::now_seconds() - begin < seconds / 10;)

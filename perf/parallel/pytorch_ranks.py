@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""PyTorch on two ranks: GPT-2 of Hugging Face's, f32, one thread each, messages by gloo.
+"""Measures PyTorch on two ranks: a Hugging Face GPT-2, f32, one thread per rank, communication by gloo.
 
     pytorch_ranks.py weak|pipeline --rank 0|1 --meeting FILE --records FOLDER ...
 
-weak: a step of one process, with the other one asleep, and a step of two with DistributedDataParallel; each replica
-has the same number of samples. pipeline: two stages under torch.distributed.pipelining's Schedule1F1B. All clip the
-gradient and update by the fused AdamW. Rank 0 writes pytorch-one.jsonl, pytorch-two.jsonl or pytorch-pipeline.jsonl: a
-line for every step, with the seconds of the slower rank and what each rank computed, and pytorch.json, the versions.
+weak: one step by a single process while the other one sleeps, and one step by both with DistributedDataParallel; each
+replica has the same number of samples. pipeline: two stages with torch.distributed.pipelining's Schedule1F1B. All clip
+the gradient and use the fused AdamW. Rank 0 writes pytorch-one.jsonl, pytorch-two.jsonl or pytorch-pipeline.jsonl, one
+line per step with the seconds of the slower rank and the compute seconds per rank, and pytorch.json with the versions.
 """
 
 import argparse
@@ -23,7 +23,7 @@ CLIP = 1.0
 
 
 class ComputeClock:
-    """Adds up the seconds that are spent inside the functions it watches."""
+    """Sums the seconds that are spent inside the functions that it watches."""
 
     def __init__(self):
         self.seconds = 0.0
@@ -127,7 +127,7 @@ def pipeline_step(options, clock):
 
 
 def take_steps(step, count, clock=None):
-    """A list of (seconds, seconds of computing) of every step."""
+    """Returns a list of (seconds, compute seconds), one per step."""
     figures = []
     for _ in range(count):
         if clock:
@@ -146,7 +146,7 @@ def gather(figures):
 
 
 def write(path, ranks):
-    """`ranks` has the figures of every rank."""
+    """Writes one line per step; `ranks` holds the figures of every rank."""
     lines = []
     for number, parts in enumerate(zip(*ranks), 1):
         line = {"step": number, "seconds": max(seconds for seconds, _ in parts)}

@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
-# Two ranks on two cores, by Trireme and by PyTorch: what a second replica costs (weak scaling), and how long the
-# stages of a pipeline wait. What two cores can do together is measured in every round, beside what one does alone.
+# Compares Trireme and PyTorch on two ranks on two cores: the cost of a second replica (weak scaling), and the
+# waiting time of pipeline stages. Every round also measures the matmul rate of both cores together and of one
+# alone.
 #
 #   [PYTHON=INTERPRETER] perf/parallel/run.sh BUILD OUTPUT.json [ROUNDS=7]
 #
-# PYTHON has torch and transformers; without it the peers are left out. Fewer than 7 rounds make no valid result.
-# Every round takes each contender once, every second one in the opposite order. From the environment, too:
-#   TRIREME               the program; BUILD/bin/trireme if not given
-#   CORES="0 1"           of the two ranks; no two threads of one core
+# PYTHON needs torch and transformers; PyTorch is skipped if it is unset. Fewer than 7 rounds give no valid
+# result. Every round runs each contender once; every second round runs them in the opposite order. Environment
+# variables:
+#   TRIREME               the program; BUILD/bin/trireme if unset
+#   CORES="0 1"           cores of the two ranks; not two hardware threads of one core
 #   LAYERS=12             blocks of the model, which is otherwise GPT-2 (124M)
-#   SAMPLES=4 LENGTH=64   of a replica in weak scaling: samples in a step, tokens in each
-#   MICRO_SAMPLES=1       of the same length in each of the pipeline's 8 micro-batches
-#   FIRST_BLOCKS=8        of the first stage, which updates the token table too; the last stage has the head
-#   STEPS=2               measured, of every start; one more warms up
+#   SAMPLES=4 LENGTH=64   weak scaling: samples per replica and step, tokens per sample
+#   MICRO_SAMPLES=1       pipeline: samples of that length in each of the 8 micro-batches
+#   FIRST_BLOCKS=8        blocks of the first stage, which also updates the token table; the last stage has the head
+#   STEPS=2               measured steps of every start, after one warm-up step
 set -euo pipefail
 
 build=${1:?the build directory, such as build/release}
@@ -36,8 +38,8 @@ trap 'rm -rf "$records"' EXIT
 
 # The mpirun of the MPI library that the program was built with.
 mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
-# Open MPI refuses root unless told, binds ranks itself, and its one-copy path needs a right that containers lack.
-# (OMPI_MCA_: up to version 4, PRTE_: from 5.) MPICH reads none of these.
+# By default Open MPI refuses root and binds ranks itself, and its single-copy mechanism needs a right that
+# containers lack. (OMPI_MCA_: up to version 4, PRTE_: from 5.) MPICH reads none of these variables.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl_vader_single_copy_mechanism=none
 export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_hwloc_default_binding_policy=none
@@ -55,7 +57,7 @@ elif ! "$python" -c 'import torch, transformers'; then
     python=
 fi
 
-# Starts a command on both cores at once; @ stands for the rank.
+# Starts a command on both cores at once, replacing @ by the rank.
 on_both() {
     local rank
     local -a started=()
@@ -68,7 +70,7 @@ on_both() {
     done
 }
 
-# A run of Trireme, of one rank or two, whose steps.jsonl is kept: train NAME RANKS OPTION...
+# Usage: train NAME RANKS OPTION... Runs Trireme on one or two ranks and keeps its steps.jsonl.
 train() {
     local name=$1 ranks=$2
     shift 2
@@ -78,7 +80,7 @@ train() {
     if [[ $ranks == 1 ]]; then
         taskset -c "${cores[0]}" "${command[@]}"
     else
-        # shellcheck disable=SC2016  # the rank is known where mpirun starts the shell
+        # shellcheck disable=SC2016  # the rank is known only in the shell that mpirun starts
         CORES="${cores[*]}" "$mpirun" -n 2 bash -c \
             'cores=($CORES); exec taskset -c "${cores[${OMPI_COMM_WORLD_RANK:-$PMI_RANK}]}" "$@"' pinned "${command[@]}"
     fi > "$records/log" || { cat "$records/log" >&2; exit 3; }

@@ -1,9 +1,9 @@
-// Judges what perf/parallel/run.sh has recorded: medians over the rounds, each beside its limit.
+// Evaluates the records of perf/parallel/run.sh: medians over the rounds, each beside its limit.
 //
 //   perf_parallel_verdict RECORDS ROUNDS OUTPUT.json
 //
-// RECORDS has settings.json, version.txt, manifest.json and, with peers, pytorch.json; and of each round a
-// folder with gemm-alone.json, gemm-both-RANK.json, and PROGRAM-one.jsonl, PROGRAM-two.jsonl,
+// RECORDS has settings.json, version.txt, manifest.json and, with PyTorch, pytorch.json. It has one folder per
+// round with gemm-alone.json, gemm-both-RANK.json, and PROGRAM-one.jsonl, PROGRAM-two.jsonl,
 // PROGRAM-pipeline.jsonl.
 #include <algorithm>
 #include <cstdio>

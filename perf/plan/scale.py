@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measures how long `trireme plan` takes for large grids, and how much memory.
+"""Measures the time and memory that `trireme plan` needs for large grids.
 
     perf/plan/scale.py BUILD OUTPUT.json [ROUNDS=5]
 
-GPT-3's shape (gpt-175b), 16 pipeline stages of 8 tensor ranks, 8, 32 and 128 replicas: 1,024, 4,096 and 16,384 ranks.
-For each grid and output format: minimum and median of the processor seconds (user and system) and of the wall seconds,
-and the peak resident memory in bytes. BUILD is a Release build.
+The model has GPT-3's shape (gpt-175b), with 16 pipeline stages of 8 tensor ranks and 8, 32 or 128 replicas: 1,024,
+4,096 and 16,384 ranks. Per grid and output format the script records minimum and median of the processor seconds (user
+and system) and of the wall seconds, and the peak resident memory in bytes. BUILD is a Release build.
 """
 import json
 import os
@@ -20,7 +20,7 @@ GRID = ("--model", "gpt-175b", "--pipe", "16", "--tensor", "8", "--microbatches"
 
 
 def measure(command):
-    """Runs a command once: processor seconds, wall seconds and peak bytes of it alone."""
+    """Runs a command once and returns its processor seconds, wall seconds and peak bytes."""
     begin = time.monotonic()
     with open(os.devnull, "wb") as nowhere:
         process = subprocess.Popen(command, stdout=nowhere)

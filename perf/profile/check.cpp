@@ -1,10 +1,10 @@
-// How well a profile's kernels tell what calls take that were not measured: the layers of a model are measured
-// on the micro-batches of a profile, and on some between and beyond them, which are left out of it.
+// Checks how well a profile predicts kernel calls that were not measured. The layers of a model are measured on
+// the micro-batches of a profile, and on others between and beyond them, which the profile does not include.
 //
 //   perf_profile_check RESULT.json ROUNDS MODEL:LENGTH...        on one thread, as gpt2-tiny:256 gpt2:256
 //
-// All of it is measured in every round, and the median of the rounds counts. How far those of the even rounds
-// are from those of the odd ones is what no profile can do better than.
+// Everything is measured in every round, and the median over the rounds counts. The difference between the even
+// and the odd rounds is the best accuracy that a profile can have.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -46,9 +46,9 @@ struct Case {
 using Kernels = std::vector<plan::KernelProfile>;
 
 struct Measured {
-    Kernels profile;    // what a profile would have
-    Kernels left_out;   // of other shapes
-    Kernels even, odd;  // of these, what each half of the rounds found
+    Kernels profile;    // calls with the shapes of a profile
+    Kernels left_out;   // calls with other shapes
+    Kernels even, odd;  // left_out, as measured in each half of the rounds
 };
 
 void append(Kernels& to, const Kernels& from) { to.insert(to.end(), from.begin(), from.end()); }
@@ -57,7 +57,7 @@ bool is_same_call(const plan::KernelProfile& a, const plan::KernelProfile& b) {
     return a.kernel == b.kernel && a.call == b.call;
 }
 
-// Each call once, with the median of all.
+// Lists each call once, with the median of its measurements.
 Kernels pooled(const Kernels& measured) {
     Kernels calls;
     std::vector<std::vector<double>> seconds;
@@ -77,7 +77,8 @@ Kernels pooled(const Kernels& measured) {
     return calls;
 }
 
-// From small to large, so that a machine whose speed drifts is fair to both.
+// Measures sizes in ascending order, alternating between both kinds, so that a drift of the machine's speed
+// affects both.
 Measured measure(const Case& wanted) {
     const rank::Specimen specimen(wanted.config());
     const tools::ProfileSubject subject{.model = specimen.model(),

@@ -10,7 +10,7 @@
 namespace trireme::perf {
 namespace {
 
-// Cells in quotes may have commas; two quotes stand for one.
+// Splits a line into cells. Quoted cells may contain commas; two quotes stand for one.
 std::vector<std::string> cells_of(const std::string& line) {
     std::vector<std::string> cells(1);
     bool is_quoted = false;

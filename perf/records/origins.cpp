@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// The object in `value`, at any depth, that has commit, tree and command; null if there is none.
+// Finds the object in `value`, at any depth, that has commit, tree and command; null if there is none.
 const json* origin_in(const json& value) {
     if (value.is_object() && value.contains("commit") && value.contains("tree") && value.contains("command"))
         return &value;
@@ -24,7 +24,7 @@ const json* origin_in(const json& value) {
     return nullptr;
 }
 
-// "0.1.0 (2e29447 with changes)" has a commit.
+// True if a version such as "0.1.0 (2e29447 with changes)" names a commit.
 bool names_commit(const std::string& version) { return version.find('(') != std::string::npos; }
 
 bool csv_names_origin(const CsvTable& table) {

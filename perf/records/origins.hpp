@@ -1,4 +1,4 @@
-// Each record names its commit, whether the tree was clean, and its command.
+// Checks that each record names its commit, whether the tree was clean, and its command.
 #pragma once
 
 #include <filesystem>
@@ -7,9 +7,9 @@
 
 namespace trireme::perf {
 
-// Returns one sentence per fault of the .json and .csv files below the folder. RECORDS/without-origin.txt
-// lists the files that were recorded before records named these; a file in the list that names them, or is not
-// there, is wrong, too. Run directories are not looked at: their manifest.json has the version.
+// Returns one sentence per fault of the .json and .csv files below the folder. RECORDS/without-origin.txt lists
+// the files that were recorded before records named their origin. A listed file that names it, or does not
+// exist, is also a fault. Run directories are not checked: their manifest.json has the version.
 std::vector<std::string> unnamed_origins(const std::filesystem::path& records);
 
 }  // namespace trireme::perf

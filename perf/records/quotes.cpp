@@ -21,7 +21,7 @@ using Value = std::variant<double, std::string>;
 constexpr const char* opening = "<!-- figures\n";
 constexpr const char* closing = "-->";
 
-// A comment's lines, and the text that it is about.
+// The lines of a comment, and the text that it refers to.
 struct Block {
     std::string text;
     std::vector<std::string> lines;
@@ -38,7 +38,7 @@ std::vector<std::string> parted(const std::string& text, const std::string& by) 
     return parts;
 }
 
-// Line breaks and runs of blanks become one blank.
+// Replaces line breaks and runs of blanks by one blank.
 std::string on_one_line(const std::string& text) {
     std::istringstream in(text);
     std::string line;
@@ -70,7 +70,8 @@ Value value_in_json(const fs::path& file, const std::string& pointer) {
     return value.get<double>();
 }
 
-// "schedule=zb-h1" is the cell of a column, "case~precision=f64" a part of it.
+// True if the row has the selected cell. "schedule=zb-h1" compares the whole cell of a column,
+// "case~precision=f64" searches within it.
 bool is_selected(const CsvTable& table, const std::vector<std::string>& row, const std::string& word) {
     const std::size_t sign = word.find_first_of("=~");
     if (sign == std::string::npos) throw ConfigError(cat(word, " selects no cell"));
@@ -79,8 +80,8 @@ bool is_selected(const CsvTable& table, const std::vector<std::string>& row, con
     return word[sign] == '=' ? cell == value : cell.find(value) != std::string::npos;
 }
 
-// The words after the file: a column and what selects one row; or "max", which takes the largest of several
-// rows. An underscore in the column's name stands for a blank.
+// Reads the value that the words after the file name select: a column, and cells that select one row. A leading
+// "max" takes the largest value of several rows. An underscore in the column name stands for a blank.
 Value value_in_csv(const fs::path& file, std::vector<std::string> words) {
     const bool is_largest = words.front() == "max";
     if (is_largest) words.erase(words.begin());
@@ -105,7 +106,7 @@ Value value_of(const std::string& reference, const fs::path& records) {
     for (std::string word; in >> word;) words.push_back(word);
     if (words.size() < 2) throw ConfigError(cat("\"", reference, "\" names no file and value"));
     const fs::path file = records / words[0];
-    const bool is_pointer = words[1].starts_with("/");  // whose names may have blanks
+    const bool is_pointer = words[1].starts_with("/");  // names in a pointer may contain blanks
     return is_pointer ? value_in_json(file, reference.substr(reference.find(" /") + 1))
                       : value_in_csv(file, {words.begin() + 1, words.end()});
 }
@@ -127,10 +128,10 @@ double scale_of(const std::string& unit) {
     return found == scales.end() ? 1 : found->second;
 }
 
-// A figure as it is written: 2,098 ms, +0.6 %, 1.3e-15.
+// A figure as written in a document: 2,098 ms, +0.6 %, 1.3e-15.
 struct Written {
     double number = 0;
-    double last_place = 1;  // what its last digit counts
+    double last_place = 1;  // the value of one unit in its last digit
     std::string unit = {};
 };
 
@@ -150,7 +151,7 @@ Written parsed(const std::string& figure) {
     return written;
 }
 
-// Returns the correct line if this one is wrong.
+// Returns the correct figure if this one is wrong.
 std::optional<std::string> correction(const std::string& figure, const std::string& source,
                                       const fs::path& records) {
     const std::vector<std::string> ratio = parted(source, " : ");

@@ -1,4 +1,4 @@
-// Figures that documents quote from recorded files, checked against them.
+// Checks figures in documents against the recorded files that they come from.
 //
 // A comment in the document names the source of each figure in the text above it, back to the previous such
 // comment:
@@ -12,11 +12,10 @@
 //   INVALID = cpu-xeon-2.1GHz/against-wall.json /verdict
 //   -->
 //
-// " : " divides two values and "; " takes the median of several. A value is a file, relative to the folder of
+// " : " divides two values, and "; " takes the median of several. A value is a file, relative to the folder of
 // records, with a JSON pointer, or with a column of a CSV file and the cells that select one row (or the
-// largest of several). The figure must occur in the text as it is written, and agree with the value in all of
-// its digits. Its unit scales it:
-// %, ms, us, k, MB/s, GB/s, GB, MB.
+// largest of several). The figure must occur in the text as written, and agree with the value in all of its
+// digits. Its unit scales it: %, ms, us, k, MB/s, GB/s, GB, MB.
 #pragma once
 
 #include <filesystem>
@@ -25,7 +24,7 @@
 
 namespace trireme::perf {
 
-// The faults, one sentence each.
+// Returns one sentence per fault.
 std::vector<std::string> wrong_quotes(const std::string& document, const std::filesystem::path& records);
 
 // Number of figures for which the document names a source.

@@ -1,14 +1,13 @@
-// perf_records: holds documents and recorded files against each other; perf/results/check starts it.
+// perf_records: compares documents with recorded files. perf/results/check starts it.
 //
-//   perf_records check RECORDS DOCUMENT...     quoted figures and tables are those of the files, and each
-//   record names
-//                                              its commit, tree and command
-//   perf_records write RECORDS DOCUMENT...     makes the tables of the documents again
-//   perf_records compare NEW.csv RECORDED.csv  each row of NEW has its equal among the recorded ones, but for
+//   perf_records check RECORDS DOCUMENT...     checks that quoted figures and tables equal the files, and
+//                                              that each record names its commit, tree and command
+//   perf_records write RECORDS DOCUMENT...     updates the tables in the documents
+//   perf_records compare NEW.csv RECORDED.csv  checks that each row of NEW equals a recorded one, except for
 //   the
 //                                              program that ran it
 //
-// RECORDS is perf/results. Exit code 1: something differs.
+// RECORDS is perf/results. Exit code 1 means that something differs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,7 +57,7 @@ int write(const fs::path& records, const std::vector<std::string>& documents) {
     return 0;
 }
 
-// The row's cells without the program that ran it, by name.
+// Returns the row's cells as name=value, without the program that ran it.
 std::vector<std::string> comparable(const CsvTable& table, const std::vector<std::string>& row) {
     std::vector<std::string> cells;
     for (std::size_t column = 0; column < row.size(); ++column)

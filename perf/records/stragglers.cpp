@@ -20,7 +20,7 @@ constexpr int heads = 16;
 constexpr std::array ways{"off", "resize", "semi", "migrate", "uneven"};
 
 using Setting = std::tuple<std::string, int, double>;  // model, ranks, factor of the slow rank
-using Seconds = std::map<std::string, double>;         // of a step, by --straggler
+using Seconds = std::map<std::string, double>;         // step seconds by --straggler
 using Steps = std::map<Setting, Seconds>;
 
 Steps steps_in(const fs::path& file) {
@@ -38,12 +38,12 @@ double healthy_seconds(const Steps& steps, const std::string& model, int ranks) 
     return steps.at({model, ranks, 1}).at("off");
 }
 
-// The fraction of matmuls in a healthy step.
+// Returns the fraction of matmul time in a healthy step.
 double matmul_fraction(const Steps& steps, const std::string& model, int ranks) {
     return (steps.at({model, ranks, 8}).at("off") / healthy_seconds(steps, model, ranks) - 1) / 7;
 }
 
-// The shortest time for all heads if each rank has at least one, relative to an even cut.
+// Returns the shortest time for all heads if each rank has at least one, relative to an even split.
 double best_heads(const std::vector<double>& factors) {
     double best = std::numeric_limits<double>::infinity();
     for (const double factor : factors) {

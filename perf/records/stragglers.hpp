@@ -1,8 +1,9 @@
-// The tables of perf/studies/stragglers.json, four-stragglers.json and half-stragglers.json.
+// Makes the tables of perf/studies/stragglers.json, four-stragglers.json and half-stragglers.json.
 //
-// The fraction m of matmuls in a step of healthy ranks is read off what a factor of 8 costs if nothing is
-// done. A third of them belongs to attention, whose 16 heads stay whole, the rest to MLP columns. With shares u
-// of a width U, p ranks that take x times as long need max(x u) p / U of a healthy step's matmuls.
+// The fraction m of matmuls in a healthy step follows from the slowdown by a factor of 8 without
+// countermeasures. A third of it belongs to attention, whose 16 heads cannot be split, the rest to MLP columns.
+// With shares u of a width U, p ranks that take x times as long need max(x u) p / U of a healthy step's matmul
+// time.
 //     formula    1 - m + m p / sum(1/x)
 //     best cut   1 - m + m (1/3 best heads + 2/3 p / sum(1/x))
 #pragma once
@@ -12,10 +13,10 @@
 
 namespace trireme::perf {
 
-// Step times relative to healthy ranks, from stragglers.csv and four-stragglers.csv in `folder`.
+// Returns step times relative to healthy ranks, from stragglers.csv and four-stragglers.csv in `folder`.
 std::string stragglers_table(const std::filesystem::path& folder);
 
-// The same with at most half of the matmuls skipped, from half-stragglers.csv.
+// Returns the same with at most half of the matmuls skipped, from half-stragglers.csv.
 std::string half_stragglers_table(const std::filesystem::path& folder);
 
 }  // namespace trireme::perf

@@ -19,14 +19,14 @@ namespace fs = std::filesystem;
 constexpr const char* opening = "<!-- table ";
 constexpr const char* closing = "<!-- end of table -->";
 
-// "1,024"
+// Formats a number as "1,024".
 std::string with_commas(long long number) {
     std::string text = std::to_string(number);
     for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
     return text;
 }
 
-// Returns them in the order in which they first occur.
+// Returns the distinct values in the order of their first occurrence.
 std::vector<std::string> values_of(const CsvTable& table, const std::string& column) {
     std::vector<std::string> values;
     for (const auto& row : table.rows) {
@@ -36,7 +36,7 @@ std::vector<std::string> values_of(const CsvTable& table, const std::string& col
     return values;
 }
 
-// Tokens a second, MFU, measured and smallest possible bubble, and exposed communication; "-" for a run that
+// Formats tokens per second, MFU, measured and minimum bubble, and exposed communication; "-" for a run that
 // failed.
 std::string scaling_cell(const CsvTable& table, const std::vector<std::string>& row) {
     const auto has = [&](const char* column) { return !table.cell(row, column).empty(); };
@@ -48,7 +48,7 @@ std::string scaling_cell(const CsvTable& table, const std::vector<std::string>& 
                        100 * figure("exposed_comm"));
 }
 
-// A row for each schedule, a column for each number of ranks.
+// One row per schedule, one column per number of ranks.
 std::string scaling_table(const fs::path& file) {
     const CsvTable table = read_csv(file);
     const std::vector<std::string> ranks = values_of(table, "ranks");

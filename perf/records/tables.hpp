@@ -1,10 +1,10 @@
-// Tables in documents that are made from recorded files.
+// Makes tables in documents from recorded files.
 //
 //   <!-- table scaling h100-simulated/gpt-13b-weak.csv -->
 //   | ... |
 //   <!-- end of table -->
 //
-// Kinds: scaling (schedules by ranks), stragglers and half-stragglers (of a folder: perf/stragglers).
+// Kinds: scaling (schedules by ranks), stragglers and half-stragglers (from a folder: perf/stragglers).
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@
 
 namespace trireme::perf {
 
-// The document with every such table made again. Throws ConfigError for an unknown kind and a file that has no
+// Returns the document with every such table updated. Throws ConfigError if a kind is unknown or a file has no
 // such table.
 std::string with_tables(const std::string& document, const std::filesystem::path& records);
 

@@ -1,16 +1,16 @@
-// What perf/simulated/against_wall.sh needs beside the program itself:
+// Programs that perf/simulated/against_wall.sh needs in addition to trireme:
 //
 //   perf_against_wall cluster PROFILE.json CLUSTER.json     two devices, joined by the profile's link
-//   perf_against_wall judge RECORDS ROUNDS OUTPUT.json      medians of what was recorded
+//   perf_against_wall judge RECORDS ROUNDS OUTPUT.json      medians of the records
 //   perf_against_wall rejudge RESULT.json OUTPUT.json       the same from a result's `by_round`
 //
-// The criterion: in each row the median over the rounds of simulated seconds / (seconds by the wall x drift) is
-// within a tenth of 1. The drift is the machine's speed around the run, relative to that around the profile. A
-// result with a row beyond that is INVALID.
+// Criterion: in each row the median over the rounds of simulated seconds / (wall seconds x drift) is within a
+// tenth of 1. The drift is the machine's speed around the run, relative to its speed around the profile. A
+// result with a row outside this bound is INVALID.
 //
-// RECORDS has settings.json, version.txt and, of each round, a folder with gemm-alone.json, MODEL-profile.json,
-// MODEL-LAYOUT-wall.jsonl and -simulated.jsonl, and what the cores multiplied before and behind the profile and
-// each run by the wall: gemm-MODEL-before-LAYOUT-RANK.json, gemm-MODEL-behind-profile-RANK.json.
+// RECORDS has settings.json, version.txt and one folder per round with gemm-alone.json, MODEL-profile.json,
+// MODEL-LAYOUT-wall.jsonl and -simulated.jsonl, and the matmul rates before and after the profile and each
+// wall-clock run: gemm-MODEL-before-LAYOUT-RANK.json, gemm-MODEL-behind-profile-RANK.json.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -65,7 +65,7 @@ void write_cluster(const std::string& path, const std::string& output) {
     std::ofstream(output) << cluster.dump(1) << '\n';
 }
 
-// Of all steps but the first, which touches memory for the first time.
+// Returns the median over all steps except the first, which touches memory for the first time.
 double step_seconds(const fs::path& path) {
     std::istringstream lines(read_text(path));
     std::vector<double> seconds;
@@ -96,7 +96,7 @@ private:
     int rounds_;
 };
 
-// What one of the cores multiplied, before and behind `what` of a model: the mean.
+// Returns the mean matmul rate per core before and after `what` (the profile or a layout) of a model.
 double rate_around(const fs::path& round, const std::string& model, const std::string& what) {
     double sum = 0;
     for (const char* const when : {"before", "behind"}) {
@@ -108,7 +108,7 @@ double rate_around(const fs::path& round, const std::string& model, const std::s
     return sum / 4;
 }
 
-// What one of two processes at once multiplies, of what one does alone a moment before.
+// Returns the matmul rate of one of two simultaneous processes, relative to one alone just before.
 double calibration_of(const fs::path& round, const std::string& first_model) {
     double both = 0;
     for (const char* const rank : {"0", "1"}) {
@@ -118,7 +118,7 @@ double calibration_of(const fs::path& round, const std::string& first_model) {
     return both / read_json(round / "gemm-alone.json").at("gflops").get<double>();
 }
 
-// One row of the result, from its figures of each round.
+// Makes one row of the result from its figures per round.
 Json row_of(const std::string& model, const std::string& layout, const std::vector<double>& wall,
             const std::vector<double>& simulated, const std::vector<double>& drift) {
     std::vector<double> calibrated;
@@ -160,7 +160,7 @@ Json links_of(const Records& records, const std::string& model) {
     return {{"latency", figure("latency")}, {"bandwidth", figure("bandwidth")}};
 }
 
-// Why the result does not count; empty if it does.
+// Returns why the result is not valid, or an empty string if it is.
 std::string complaint(int rounds, double calibration, const Json& rows) {
     if (rounds < least_rounds) return cat("rounds: ", rounds, " of the ", least_rounds, " that are needed");
     std::string beyond;
@@ -206,7 +206,7 @@ Json judge(const Records& records) {
     return result;
 }
 
-// Works the rows and the verdict out again from the figures of each round.
+// Recomputes the rows and the verdict from the figures of each round.
 Json rejudge(const Json& before) {
     Json result{{"verdict", ""}, {"reason", ""}};
     for (const auto& [name, value] : before.items()) result[name] = value;

@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
-# Simulated steps beside those of the wall: two ranks of this machine, as a pipeline, as replicas and as tensor ranks,
-# and the same program on a cluster of two such devices, whose kernels and link take what was measured a minute before.
+# Compares simulated with measured steps. Two ranks of this machine train as a pipeline, as replicas and as
+# tensor ranks. The same program is then simulated on a cluster of two such devices, whose kernel and link times
+# were measured a minute before.
 #
 #   perf/simulated/against_wall.sh BUILD OUTPUT.json [ROUNDS=7]
 #
-# Every round profiles each model on both cores at once, with the link between them, takes each layout by the wall, every
-# second round in the opposite order, and then simulates them, without arithmetic. The speed of such a machine drifts:
-# before and behind each profile and each run by the wall it is measured what two cores multiply together, so that a
-# run can be compared with a profile of another minute. In every round it is measured beside what one does alone: below
-# 0.85 the result is INVALID, with fewer than 7 rounds, and where a layout is beyond a tenth of the calibrated wall time.
-# Further environment variables:
+# Every round profiles each model on both cores at once, including the link between them. It measures each
+# layout by wall clock, every second round in the opposite order, and then simulates the layouts without
+# arithmetic. The speed of such a machine drifts. Therefore the joint matmul rate of both cores is measured
+# before and after each profile and each measured run, so that a run can be compared with a profile of another
+# minute. Every round also measures it against the rate of one core alone. The result is INVALID if that ratio
+# is below 0.85, if there are fewer than 7 rounds, or if a layout differs by more than a tenth from the
+# calibrated wall time.
+# Environment variables:
 #   MODELS="gpt2-tiny gpt2"
-#   CORES="0 1"           of the two ranks; no two threads of one core
-#   STEPS=4               measured, of every run; one more warms up
-#   LAUNCHER, PROGRAM     mpirun and trireme; those of BUILD if not given
+#   CORES="0 1"           cores of the two ranks; not two hardware threads of one core
+#   STEPS=4               measured steps of every run, after one warm-up step
+#   LAUNCHER, PROGRAM     mpirun and trireme; those of BUILD if unset
 set -euo pipefail
 
 build=${1:?the build directory, such as build/release}
@@ -30,7 +33,7 @@ records=$(mktemp -d)
 trap 'rm -rf "$records"' EXIT
 
 launcher=${LAUNCHER:-$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")}
-# As in perf/parallel/run.sh, but for how ranks copy: by themselves, where the system lets them (CMA).
+# The same settings as in perf/parallel/run.sh, except that ranks may copy by CMA where the system allows it.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_hwloc_base_binding_policy=none
 export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_hwloc_default_binding_policy=none
@@ -42,17 +45,17 @@ for tool in "$program" "$build/bin/trireme-sim" "$build/bin/perf_gemm_rate" "$bu
     command -v "$tool" > /dev/null || { say "there is no $tool; build all targets, with an MPI library and SimGrid"; exit 3; }
 done
 
-# Runs a command and shows what it said if it fails.
+# Runs a command and shows its output if it fails.
 quietly() { "$@" > "$records/log" 2>&1 || { cat "$records/log" >&2; exit 3; }; }
 
-# A command on both cores, as two ranks of a job.
+# Runs a command on both cores, as two ranks of a job.
 on_both() {
-    # shellcheck disable=SC2016  # the rank is known where mpirun starts the shell
+    # shellcheck disable=SC2016  # the rank is known only in the shell that mpirun starts
     quietly "$launcher" -n 2 bash -c \
         'cores=($CORES); exec taskset -c "${cores[${OMPI_COMM_WORLD_RANK:-$PMI_RANK}]}" "$@"' pinned "$@"
 }
 
-# Sizes of a model, and how many samples make a micro-batch: of_model MODEL; sets `sizes` and `samples`.
+# Usage: of_model MODEL. Sets `sizes`, the options of the model, and `samples`, the samples per micro-batch.
 of_model() {
     sizes=(--model "$1" --long truncate --dropout 0 --threads 1)
     if [[ $1 == gpt2 ]]; then
@@ -62,7 +65,7 @@ of_model() {
     fi
 }
 
-# The same options for both: options_of LAYOUT, behind of_model; sets `options`.
+# Usage: options_of LAYOUT, after of_model. Sets `options`, which the measured and the simulated run share.
 options_of() {
     local -i micro_batches=8
     [[ $1 != data ]] || micro_batches=4
@@ -91,7 +94,7 @@ simulated() {
     keep "$1-$2-simulated"
 }
 
-# What both cores multiply at once: both_multiply NAME
+# Usage: both_multiply NAME. Measures the matmul rate of both cores at the same time.
 both_multiply() {
     local -a both=()
     local rank
@@ -109,7 +112,7 @@ measure_machine() {
     "$build/bin/perf_against_wall" cluster "$round/$1-profile.json" "$round/$1-cluster.json"
 }
 
-# Between any two of these the cores multiply: of_round MODEL
+# Usage: of_round MODEL. Measures the matmul rate between any two of the other measurements.
 of_round() {
     local -a order=("${layouts[@]}")
     ((number % 2)) || mapfile -t order < <(printf '%s\n' "${layouts[@]}" | tac)

@@ -1,9 +1,10 @@
-"""Puts what perf/studies/beyond-teams.json gave beside what theory allows.
+"""Compares the results of perf/studies/beyond-teams.json with the theoretical limit.
 
     python3 perf/stragglers/beyond.py STUDIES      (the folder with beyond-teams.csv, and the runs in beyond-teams/)
 
-All are of a step of healthy ranks in the same layout. With work in proportion to speed, ranks that take x times as long
-are done after p / sum(1/x) of it: the formula. A layout whose healthy cut leaves somebody waiting may do better.
+All figures are relative to a step of healthy ranks in the same layout. If work is proportional to speed and ranks take
+x times as long, a step takes p / sum(1/x) of the healthy time on p ranks: the formula. A layout whose healthy partition
+leaves some ranks waiting may do better.
 """
 import csv
 import json
@@ -24,7 +25,8 @@ def factors_of(slow, ranks=8):
 
 
 def last_decision(folder, row):
-    """Of the run of that row: the decisions are in the folder that the study made for it."""
+    """Returns the last decision of the run in that row: the study made a folder for it, which holds the decisions."""
+
     for path in folder.glob("*/decisions.jsonl"):
         words = (path.parent / "config.ini").read_text().splitlines()
         has = {line.split("=", 1)[0].strip(): line.split("=", 1)[1].strip() for line in words if "=" in line}

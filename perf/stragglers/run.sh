@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Two tensor ranks on two cores, of which one is made slow: a step where nothing is done about it, beside one with
-# shares in proportion to speed, and one of two healthy ranks.
+# Two tensor ranks on two cores, one of which is slowed down. Compares the step time without countermeasures,
+# the step time with shares proportional to speed, and the step time of two healthy ranks.
 #
 #   perf/stragglers/run.sh BUILD OUTPUT.json [ROUNDS=7]
 #
-# Every round takes each way once, every second one in the opposite order. What two cores multiply together is measured
-# in each, beside what one does alone: below 0.85 the result is INVALID, and with fewer than 7 rounds. From the
-# environment, too:
-#   CORES="0 1"           of the two ranks; no two threads of one core
-#   FACTOR=3              of the slow rank's kernels
+# Every round runs each case once; every second round runs them in the opposite order. Every round also measures
+# the joint matmul rate of both cores and the rate of one alone. The result is INVALID if the ratio is below
+# 0.85, or if there are fewer than 7 rounds. Environment variables:
+#   CORES="0 1"           cores of the two ranks; not two hardware threads of one core
+#   FACTOR=3              slowdown factor of the slow rank's kernels
 #   LAYERS=4              blocks of the model, which is otherwise GPT-2
-#   STEPS=7               measured, behind the change of plan
+#   STEPS=7               measured steps after the plan change
 set -euo pipefail
 
 build=${1:?the build directory, such as build/release}
@@ -20,7 +20,7 @@ read -ra cores <<< "${CORES:-0 1}"
 factor=${FACTOR:-3}
 layers=${LAYERS:-4}
 steps=${STEPS:-7}
-before=8  # steps until the slow rank is known, and the plan has changed
+before=8  # steps until the slow rank is detected and the plan has changed
 program=$build/bin/trireme
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=perf/provenance.sh
@@ -29,7 +29,7 @@ records=$(mktemp -d)
 trap 'rm -rf "$records"' EXIT
 
 mpirun=$(sed -n 's/^MPIEXEC_EXECUTABLE:[A-Z]*=//p' "$build/CMakeCache.txt")
-# As in perf/parallel/run.sh.
+# The same settings as in perf/parallel/run.sh.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_hwloc_base_binding_policy=none
 export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_hwloc_default_binding_policy=none
@@ -40,7 +40,7 @@ for tool in "$program" "$build/bin/perf_gemm_rate" "$build/bin/perf_stragglers_v
     command -v "$tool" > /dev/null || { say "there is no $tool; build all targets, with an MPI library"; exit 3; }
 done
 
-# What each core multiplies while the other does, too, and the first one alone.
+# Measures the matmul rate of the first core alone, and of each core while the other one also computes.
 gemm() {
     local rank
     local -a started=()
@@ -52,11 +52,11 @@ gemm() {
     for rank in 0 1; do wait "${started[$rank]}"; done
 }
 
-# A run whose steps.jsonl is kept: train NAME OPTION...
+# Usage: train NAME OPTION... Keeps the run's steps.jsonl.
 train() {
     local name=$1
     shift
-    # shellcheck disable=SC2016  # the rank is known where mpirun starts the shell
+    # shellcheck disable=SC2016  # the rank is known only in the shell that mpirun starts
     CORES="${cores[*]}" "$mpirun" -n 2 bash -c \
         'cores=($CORES); exec taskset -c "${cores[${OMPI_COMM_WORLD_RANK:-$PMI_RANK}]}" "$@"' pinned \
         "$program" train --corpus "$records/corpus.h5" --model gpt2 --layers "$layers" --vocabulary 50257 --dropout 0 \

@@ -1,4 +1,4 @@
-// Judges what perf/stragglers/run.sh has recorded: medians over the rounds, each beside its limit.
+// Evaluates the records of perf/stragglers/run.sh: medians over the rounds, each beside its limit.
 //
 //   perf_stragglers_verdict RECORDS ROUNDS OUTPUT.json
 //
@@ -15,9 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double least_gain = 1.35;  // a step without it / with it
+constexpr double least_gain = 1.35;  // step time without uneven shares / with them
 
-// Seconds of the steps behind the change of plan.
+// Seconds of the steps after the plan change.
 Series seconds_of(const Records& records, const std::string& way, std::size_t before) {
     return records.of_rounds([&](int round) {
         std::ifstream lines = open(records.file(round, way + ".jsonl"));
@@ -31,7 +31,7 @@ Series seconds_of(const Records& records, const std::string& way, std::size_t be
     });
 }
 
-// Changes of plan in a round, which is one if the slow rank alone was found.
+// Number of plan changes per round; it is one if only the slow rank was detected.
 Series changes(const Records& records) {
     return records.of_rounds([&](int round) {
         std::istringstream lines(read_text(records.file(round, "uneven-decisions.jsonl")));

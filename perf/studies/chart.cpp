@@ -19,7 +19,7 @@ std::string escaped(const std::string& text) {
     return safe;
 }
 
-// Places of the drawing for values: x by its logarithm, y from zero.
+// Maps values to pixels: x logarithmically, y linearly from zero.
 class Scale {
 public:
     explicit Scale(const Lines& lines) {

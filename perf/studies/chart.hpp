@@ -1,4 +1,4 @@
-// Lines over an axis that doubles, drawn as SVG.
+// Draws line charts as SVG, with a logarithmic x axis (base 2).
 #pragma once
 
 #include <map>
@@ -8,7 +8,7 @@
 
 namespace trireme::studies {
 
-// Of each line its points, x and y.
+// Points (x, y) of each line, by its name.
 using Lines = std::map<std::string, std::vector<std::pair<double, double>>>;
 
 std::string svg_of(const std::string& title, const std::string& x_name, const std::string& y_name,

@@ -17,12 +17,12 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 struct Run {
-    Json summary = {};         // null: it failed
+    Json summary = {};         // null if the run failed
     std::string program = {};  // the version that ran it
-    std::string failure = {};  // its first sentence
+    std::string failure = {};  // first sentence of its error
 };
 
-// Its exit code; what it says goes to `log`.
+// Runs a command and returns its exit code; its output goes to `log`.
 int run(std::vector<std::string> words, const fs::path& log) {
     const pid_t child = ::fork();
     if (child < 0) throw ResourceError("no process can be started");
@@ -41,7 +41,7 @@ int run(std::vector<std::string> words, const fs::path& log) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// "trireme: what happened", or the last line.
+// Returns the text after "trireme: ", or the last line.
 std::string sentence_of(const std::string& log) {
     std::istringstream lines(log);
     std::string last;
@@ -54,7 +54,7 @@ std::string sentence_of(const std::string& log) {
 
 Json json_in(const fs::path& file) { return Json::parse(read_text(file), nullptr, false); }
 
-// The run in `folder`, if it is complete.
+// Returns the run in `folder` if it is complete.
 std::optional<Run> complete_run(const fs::path& folder) {
     const Json summary = json_in(folder / "summary.json");
     const Json manifest = json_in(folder / "manifest.json");
@@ -68,7 +68,7 @@ Run run_of(const Study& study, const Point& point, const std::string& program, c
     const std::vector<std::string> words = words_for(study, point, program, folder);
     const std::string text = fmt::format("{}\n", fmt::join(words, "\n"));
     if (const auto known = complete_run(folder); known && read_text(command) == text) return *known;
-    fs::remove_all(folder);  // what a run that was cut off, or was another, has left
+    fs::remove_all(folder);  // removes an interrupted run, or one with other options
     write_text(command, text);
     const fs::path log = records / (point.folder + ".log");
     const int code = run(words, log);
@@ -76,13 +76,13 @@ Run run_of(const Study& study, const Point& point, const std::string& program, c
     return {.failure = cat("exit code ", code, ": ", sentence_of(read_text(log)))};
 }
 
-// "bubble/measured": a number, or a text; null where there is none.
+// Returns a figure such as "bubble/measured", a number or a text; null if there is none.
 Json figure_in(const Json& summary, const std::string& figure) {
     const Json::json_pointer way("/" + figure);
     return summary.is_object() && summary.contains(way) ? summary.at(way) : Json();
 }
 
-// What the table and the charts show.
+// Returns the figures that the table and the charts show.
 std::map<std::string, Json> figures_in(const Json& summary, const Study& study) {
     std::map<std::string, Json> figures = {{"clock", figure_in(summary, "clock")}};
     for (const std::string& figure : study.figures) figures[figure] = figure_in(summary, figure);

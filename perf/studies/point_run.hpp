@@ -1,12 +1,12 @@
-// The runs of one point of a study.
+// Runs one point of a study.
 #pragma once
 
 #include "row.hpp"
 
 namespace trireme::studies {
 
-// Runs the point, and the one beside it where the study has such, unless `records` has them; what they say goes
-// to `records`. A run that fails has its sentence in the row, and is tried again next time.
+// Runs the point, and its comparison run if the study has one, unless `records` already has them. Their output
+// goes to `records`. The row of a failed run has its error message; the run is tried again next time.
 Row row_of(const Study& study, const Point& point, const std::string& program,
            const std::filesystem::path& records);
 

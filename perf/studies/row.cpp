@@ -15,7 +15,8 @@ using Json = nlohmann::json;
 
 fs::path path_of(const Point& point, const fs::path& records) { return records / (point.folder + ".row.json"); }
 
-// A row of other options, or without some figure, is not this point's.
+// Identifies the request of a row. A row with other options, or without some figure, does not belong to the
+// point.
 Json asked(const Study& study, const Point& point) {
     Json asked = {{"command", study.command},
                   {"launch", study.launch},
@@ -41,7 +42,7 @@ void write_text(const fs::path& path, const std::string& text) {
     if (!out) throw ResourceError(cat(path.string(), " cannot be written"));
 }
 
-// Renamed into place: who joins rows meanwhile reads a whole one.
+// Renames a complete file into place, because other jobs may join the rows at the same time.
 void keep(const Row& row, const Study& study, const Point& point, const fs::path& records) {
     const Json json = {{"asked", asked(study, point)}, {"figures", row.figures}, {"failure", row.failure}};
     const fs::path path = path_of(point, records);

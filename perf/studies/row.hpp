@@ -1,5 +1,5 @@
-// What a study knows of one of its points: the row of its table. Each is kept in a file of its own, so that
-// jobs that share a study may write at once.
+// The row of one point in a study's table. Each row is kept in a file of its own, so that jobs that share a
+// study can write at the same time.
 #pragma once
 
 #include <filesystem>
@@ -13,18 +13,18 @@
 namespace trireme::studies {
 
 struct Row {
-    std::map<std::string, nlohmann::json> figures = {};  // null: there is none
-    std::string failure = {};                            // what its runs said when they failed
+    std::map<std::string, nlohmann::json> figures = {};  // null if absent
+    std::string failure = {};                            // error message if a run failed
 };
 
-// What files of this study hold, and write_text() puts there.
+// These read and write the files of a study.
 std::string read_text(const std::filesystem::path& path);
 void write_text(const std::filesystem::path& path, const std::string& text);
 
-// In `records`, beside what the point's runs leave.
+// Writes the row to a file in `records`, beside the records of the point's runs.
 void keep(const Row& row, const Study& study, const Point& point, const std::filesystem::path& records);
 
-// None where there is no such file, or the study asks for something else by now.
+// Returns no row if the file does not exist, or if the study's options or figures have changed since.
 std::optional<Row> kept_row(const Study& study, const Point& point, const std::filesystem::path& records);
 
 }  // namespace trireme::studies

@@ -1,14 +1,14 @@
-// perf_study: runs a study (study_file.hpp), or one point of it, or joins what points have left.
+// perf_study: runs a study (study_file.hpp) or one point of it, or joins the results of its points.
 //
-//   perf_study FILE [OUTPUT]               what of it has not run yet; OUTPUT is studies where it is not said
-//   perf_study --points FILE               prints how many points it has
-//   perf_study --point NUMBER FILE [OUTPUT]   runs one of them, from 0; many such may run at once
-//   perf_study --join FILE [OUTPUT]        the table of the points that have run; 3 where some have not
+//   perf_study FILE [OUTPUT]               runs all points that have not run yet; OUTPUT is studies if not
+//   given perf_study --points FILE               prints the number of points perf_study --point NUMBER FILE
+//   [OUTPUT]   runs one point, from 0; several may run at the same time perf_study --join FILE [OUTPUT] makes
+//   the table of the finished points; exit code 3 if some are missing
 //
-// It writes OUTPUT/NAME.csv and, for each chart, OUTPUT/NAME-Y.svg. Runs leave their records in OUTPUT/NAME/;
-// one that has its summary.json is not run again, unless the study now gives it other options. A run that fails
-// has its sentence in the table, and is tried again next time. With --program PATH it runs another program than
-// the trireme beside it.
+// It writes OUTPUT/NAME.csv and, for each chart, OUTPUT/NAME-Y.svg. Runs leave their records in OUTPUT/NAME/. A
+// run with a summary.json is not repeated, unless the study now gives it other options. A failed run has its
+// error message in the table, and is tried again next time. --program PATH runs another program than the
+// trireme in the same folder.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -71,7 +71,7 @@ perf/studies holds examples.
 
 struct CommandLine {
     Wish wish = Wish::whole;
-    std::string number = {};  // the point's
+    std::string number = {};  // number of the point
     std::string file = {};
     fs::path output = "studies";
     std::string program = {};
@@ -89,7 +89,7 @@ std::string next(std::vector<std::string>& words, const std::string& what) {
     return word;
 }
 
-// What follows the option, or nothing where it is not there.
+// Removes the option with its value and returns the value, or an empty string if the option is absent.
 std::string taken(std::vector<std::string>& words, const std::string& option) {
     const auto at = std::ranges::find(words, option);
     if (at == words.end()) return {};
@@ -135,7 +135,7 @@ const Point& point_of(const CommandLine& line, const std::string& name, const st
     return points[number];
 }
 
-// Exit code 3: it failed.
+// Exit code 3 if the point failed.
 int run_point(const Study& study, const Point& point, const CommandLine& line) {
     const fs::path records = line.output / study.name;
     fs::create_directories(records);
@@ -146,17 +146,17 @@ int run_point(const Study& study, const Point& point, const CommandLine& line) {
     return 0;
 }
 
-// The mean time of a point. Points that are known from an earlier study take no time and do not count.
+// Mean time of a point. Points whose results are already known take no time and do not count.
 class Pace {
 public:
     void add(double seconds) {
-        constexpr double min_seconds = 0.5;  // of a point that ran
+        constexpr double min_seconds = 0.5;  // points below this were not run
         if (seconds < min_seconds) return;
         ++points_;
         seconds_ += seconds;
     }
 
-    // ", about 1m30s left" for `more` points, or nothing.
+    // Returns ", about 1m30s left" for `more` points, or an empty string if unknown.
     std::string left(std::size_t more) const {
         if (points_ == 0 || more == 0) return "";
         const double each = seconds_ / static_cast<double>(points_);
@@ -188,7 +188,7 @@ int run_all(const Study& study, const std::vector<Point>& points, const CommandL
     return 0;
 }
 
-// Exit code 3: the table lacks points.
+// Exit code 3 if the table lacks points.
 int join(const Study& study, const std::vector<Point>& points, const CommandLine& line) {
     std::vector<TableRow> rows;
     std::string missing;

@@ -43,7 +43,7 @@ std::vector<std::string> texts_in(const Json& json, const char* key, const std::
     return texts;
 }
 
-// Values are texts, numbers, or on and off. Null becomes an empty text: see points_of().
+// Values are texts, numbers, or booleans (on and off). Null becomes an empty text: see points_of().
 Options options_in(const Json& json, const std::string& place) {
     if (!json.is_object()) refuse(place, "an object of options");
     Options options;
@@ -97,7 +97,7 @@ std::optional<BesideWish> beside_in(const Json& json, const std::string& place) 
                       .saved = options_in(beside.value("saved", Json::object()), where)};
 }
 
-// Names of files have no blanks and no slashes.
+// Replaces all characters except letters, digits, - and _ by _, for file names.
 std::string plain(std::string text) {
     std::ranges::replace_if(
         text, [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_'; }, '_');
@@ -111,7 +111,7 @@ std::string folder_of(const Options& own) {
     return name.empty() ? "run" : name;
 }
 
-// With the values of options in braces; notes which they are.
+// Replaces option names in braces by their values, and adds these names to `used`.
 std::string filled(std::string word, const Options& options, std::set<std::string>& used) {
     for (const auto& [name, value] : options) {
         const std::string braced = cat("{", name, "}");

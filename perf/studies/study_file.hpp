@@ -1,4 +1,4 @@
-// What a study runs: every combination of some points, each with options of its own.
+// A study runs every combination of points, one from each axis, with the options that they set.
 //
 //   {"schema": 1, "name": "schedules", "source": "what is asked, and why",
 //    "launch": ["mpirun", "-n", "{ranks}"], "command": "train",
@@ -9,14 +9,14 @@
 //    "beside": {"options": {"network": "free"}, "saved": {"exposed_comm": "seconds"}},
 //    "charts": [{"title": "...", "x": "ranks", "y": "mfu", "lines": ["schedule"]}]}
 //
-// A point of an axis sets some options; a run takes one of each axis. A null removes an option of "options"
-// from the runs of that point, as {"straggler": "off", "look-every": null} does. "launch", "beside" and
-// "charts" may be left out. A word of "launch" may have an option's value, by its name in braces: such an
-// option is the launcher's alone where "command" is "train". An option may have another one's value in the same
-// way, as "slow": "rank=0,factor={factor}" does; that one is not the program's. Figures are those of
-// summary.json, with "/" on the way down. Of each run there is another one beside it, with the options of
-// "beside", and the share of a figure that these save is a figure of its own: exposed_comm is 1 - seconds of
-// the other / seconds.
+// A point of an axis sets some options; a run takes one point of each axis. A null removes an option of
+// "options" from the runs of that point, as {"straggler": "off", "look-every": null} does. "launch", "beside"
+// and "charts" are optional. A word of "launch" may contain an option's value, by its name in braces. If
+// "command" is "train", such an option is passed only to the launcher. An option may contain another option's
+// value in the same way, as "slow": "rank=0,factor={factor}" does; the other option is then not passed to the
+// program. Figures are those of summary.json, with "/" between levels. "beside" adds a second run of each point
+// with its own options. The fraction of a figure that these options save is a figure of its own: exposed_comm
+// is 1 - seconds of the second run / seconds.
 #pragma once
 
 #include <filesystem>
@@ -31,17 +31,17 @@ using Options = std::map<std::string, std::string>;
 
 struct ChartWish {
     std::string title, x, y;
-    std::vector<std::string> lines;  // options: a line for each of their values
+    std::vector<std::string> lines;  // options; the chart has one line for each combination of their values
 };
 
-// Another run of each point, and what its options save: by the name of the share, the figure that it is of.
+// A second run of each point. `saved` maps the name of a saved fraction to the figure that it is computed from.
 struct BesideWish {
     Options options;
     std::map<std::string, std::string> saved;
 };
 
 struct Study {
-    std::string file;  // where it was read
+    std::string file;  // path of the file
     std::string name, source, command;
     std::vector<std::string> launch;
     Options options;
@@ -53,21 +53,21 @@ struct Study {
 
 // One run of a study.
 struct Point {
-    Options own;         // what its axes say
-    Options all;         // with what all have
-    std::string folder;  // "pipe-4.schedule-1f1b": its name, from its own
+    Options own;         // options that its axes set
+    Options all;         // `own` and the study's options
+    std::string folder;  // its name, made from `own`: "pipe-4.schedule-1f1b"
 };
 
-// Throws ConfigError for a file that is no study, naming the place in it.
+// Throws ConfigError if the file is not a valid study, and names the place in it.
 Study read_study(const std::filesystem::path& file);
 
-// The last axis turns fastest. Throws ConfigError where two would have one name.
+// Returns all points; the last axis varies fastest. Throws ConfigError if two points have the same name.
 std::vector<Point> points_of(const Study& study);
 
-// The one that runs beside it.
+// Returns the second run of a point.
 Point beside(const Point& point, const BesideWish& wish);
 
-// The words that run it, with its records in `folder`.
+// Returns the command line of a point, whose records go to `folder`.
 std::vector<std::string> words_for(const Study& study, const Point& point, const std::string& program,
                                    const std::filesystem::path& folder);
 

@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// Of summary.json, or a share that is saved.
+// Returns a figure of summary.json, or a saved fraction.
 Json figure_of(const Row& row, const std::string& figure) {
     const auto found = row.figures.find(figure);
     return found == row.figures.end() ? Json() : found->second;
@@ -93,7 +93,7 @@ std::string chart_of(const ChartWish& wish, const std::vector<TableRow>& rows) {
     return svg_of(title, wish.x, wish.y, lines);
 }
 
-// "mfu" of "weak": weak-mfu.svg
+// Returns the file name of a chart: weak-mfu.svg for "mfu" of the study "weak".
 fs::path path_of(const ChartWish& wish, const std::string& study) {
     std::string name = cat(study, "-", wish.y, ".svg");
     std::ranges::replace(name, '/', '-');

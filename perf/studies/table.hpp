@@ -1,4 +1,4 @@
-// A study's table and charts, from the rows of its points.
+// Writes a study's table and charts from the rows of its points.
 #pragma once
 
 #include <vector>
@@ -12,9 +12,10 @@ struct TableRow {
     Row row = {};
 };
 
-// OUTPUT/NAME.csv, whose first line is a comment that names the command, and whose column "program" names the
-// version that ran each row; and, for each chart, OUTPUT/NAME-FIGURE.svg. `points` are all of the study: what
-// their axes say are the columns, whichever of them have rows.
+// Writes OUTPUT/NAME.csv and, for each chart, OUTPUT/NAME-FIGURE.svg. The first line of the table is a comment
+// with the command, and its column "program" names the version that ran each row. `points` are all points of
+// the study: the options that their axes set are the columns, even if some points have no row.
+//
 void write_table(const Study& study, const std::vector<Point>& points, const std::vector<TableRow>& rows,
                  const std::filesystem::path& output);
 

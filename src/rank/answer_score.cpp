@@ -24,7 +24,7 @@ Words words_of(const std::string& text) {
     return words;
 }
 
-// Words in both, each as often as in the one that has it less often.
+// Returns the size of the intersection of both multisets of words.
 std::size_t shared_words(const Words& predicted, const Words& right) {
     std::map<std::string, std::size_t> left;
     for (const std::string& word : right) ++left[word];

@@ -1,4 +1,4 @@
-// How well a predicted answer fits the right ones, as SQuAD scores it. (Rajpurkar et al., 2016, section 6.1)
+// Scores a predicted answer against the correct ones, as SQuAD does. (Rajpurkar et al., 2016, section 6.1)
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@ struct AnswerScore {
     double f1 = 0;     // harmonic mean of precision and recall of the words
 };
 
-// Lower case (of ASCII), without punctuation, without the words a, an, the, and with single spaces.
+// Converts ASCII letters to lower case, removes punctuation and the words a, an, the, and leaves single spaces.
 std::string normalised_answer(const std::string& text);
 
-// The best over all right answers; 0 without any.
+// Returns the best scores over all correct answers; 0 if there is none.
 AnswerScore score_answer(const std::string& predicted, const std::vector<std::string>& right);
 
 }  // namespace trireme::rank

@@ -30,7 +30,7 @@ BatchView::BatchView(const data::Batch& batch, device::ByteSender* sender) {
         targets_.push_back(batch.targets[static_cast<std::size_t>(row)]);
     }
     const std::size_t segments = shape_.segments.size();
-    const std::size_t patches = batch.rows() - segments;  // of images: every row but the class tokens
+    const std::size_t patches = batch.rows() - segments;  // for images: all rows except the class tokens
     view_ = {.tokens = view_of(batch.tokens),
              .positions = view_of(batch.positions),
              .types = view_of(batch.types),

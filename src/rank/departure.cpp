@@ -8,7 +8,7 @@
 namespace trireme::rank {
 namespace {
 
-constexpr double departure_seconds = 5;  // within which ranks that give up together have all said so
+constexpr double departure_seconds = 5;  // time limit for all ranks to give up
 
 std::unique_ptr<comm::Communicator> departure_group(const comm::Session& session) {
     auto group =
@@ -27,7 +27,7 @@ bool Departure::is_joint() {
     try {
         barrier(*group_);
     } catch (const ResourceError&) {
-        return false;  // the stall is the answer
+        return false;  // the stall means that some ranks have not given up
     }
     return true;
 }

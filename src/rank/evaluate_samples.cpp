@@ -10,7 +10,7 @@
 namespace trireme::rank {
 namespace {
 
-// Sums over the micro-batches that ended on one rank, and then over the ranks.
+// Sums over the micro-batches that ended on one rank, later over all ranks.
 struct Sums {
     double loss = 0, targets = 0, right = 0, exact = 0, f1 = 0;
 };
@@ -29,7 +29,7 @@ Sums added_up(comm::Communicator& group, const Sums& own) {
     return total;
 }
 
-// The text between the chosen rows of a sample: behind [CLS], the question and [SEP].
+// Returns the text of the chosen rows of a sample, which lie after [CLS], the question and [SEP].
 std::string chosen_text(const setup::Job& job, const data::Sample& sample, std::int32_t first,
                         std::int32_t last) {
     constexpr std::int32_t specials_before = 2;
@@ -62,7 +62,7 @@ void add(const setup::Job& job, const plan::Microbatch& microbatch, const data::
     }
 }
 
-// As many micro-batches as the programs pass at once; behind the last one empty ones.
+// Evaluates at most as many micro-batches as the programs execute at once; empty ones fill the rest.
 void evaluate_round(RankModel& model, device::Stream& stream, const setup::Job& job,
                     const setup::PlanState& current, std::span<const std::vector<plan::SampleVisit>> cut,
                     Sums& sums) {
@@ -101,7 +101,7 @@ records::Evaluation evaluate_samples(RankModel& model, device::Stream& stream, c
     for (std::size_t begin = 0; begin < parts; begin += most) {
         const auto round = std::span(cut).subspan(begin, std::min(most, parts - begin));
         evaluate_round(model, stream, job, current, round, own);
-        barrier(control);  // so that none gets so far ahead that it takes the others for dead
+        barrier(control);  // otherwise a fast rank could take slower ones for dead
         progress.advance(static_cast<double>(round.size()));
     }
     progress.finish();

@@ -13,7 +13,7 @@ int place_in(const std::vector<int>& pipe, int rank) {
     return static_cast<int>(std::ranges::lower_bound(pipe, rank) - pipe.begin());
 }
 
-// Teams of one size pass rows from each rank to its counterpart; between others rows are cut anew.
+// In teams of equal size each rank sends to its counterpart. Otherwise rows are redistributed among all ranks.
 void add_pairs(const std::vector<int>& from, const std::vector<int>& to, const std::vector<int>& pipe,
                std::set<comm::RankPair>& pairs) {
     for (std::size_t a = 0; a < from.size(); ++a) {

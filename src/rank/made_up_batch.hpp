@@ -1,4 +1,4 @@
-// A micro-batch without a corpus.
+// Makes a synthetic micro-batch, for measurements without a corpus.
 #pragma once
 
 #include "trireme/data/batch.hpp"
@@ -6,8 +6,8 @@
 
 namespace trireme::rank {
 
-// Random tokens or pixels in `samples` samples of `length` rows, and as many targets as a corpus would give:
-// each next token, `mask_share` of the tokens, an answer of one token or one class for each sample.
+// Returns `samples` samples of `length` rows with random tokens or pixels. They have as many targets as those
+// of a corpus: each next token, the fraction `mask_share` of the tokens, or one answer or class per sample.
 data::Batch made_up_batch(const model::ModelConfig& model, std::size_t samples, std::size_t length,
                           double mask_share);
 

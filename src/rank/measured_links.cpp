@@ -11,7 +11,7 @@
 namespace trireme::rank {
 namespace {
 
-// Seconds of one message of `count` numbers from one rank to the other, by the best of some round trips.
+// Returns the seconds of a message of `count` numbers between two ranks: half the best of several round trips.
 double message_seconds(comm::Communicator& group, int peer, std::size_t count) {
     device::Buffer buffer(count * sizeof(float), device::MemorySpace::host);
     const device::Tensor numbers{buffer.data(), device::DType::f32, 1, count, count};
@@ -28,10 +28,10 @@ double message_seconds(comm::Communicator& group, int peer, std::size_t count) {
     return best / 2;
 }
 
-constexpr double typical_bytes = 1 << 22;  // of a message by which links are compared
+constexpr double typical_bytes = 1 << 22;  // size of the message for which links are compared
 
-// Collective over `all`: the slowest link of those that ranks have in `group` with their peer, which is -1 if
-// they have none.
+// Collective over `all`. Returns the slowest of the links between ranks and their peers in `group`. `peer` is
+// -1 on ranks without a peer.
 layout::Link slowest_link(comm::Communicator* group, int peer, comm::Communicator& all) {
     constexpr std::size_t few = 16;
     constexpr std::size_t many = std::size_t{1} << 20;

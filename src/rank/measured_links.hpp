@@ -1,4 +1,4 @@
-// Latency and bandwidth between ranks, measured by messages.
+// Measures latency and bandwidth between ranks with messages.
 #pragma once
 
 #include "trireme/comm/communicator.hpp"
@@ -6,7 +6,7 @@
 
 namespace trireme::rank {
 
-// Collective over all ranks. `team` is this rank's tensor-parallel group; null if it is in none.
+// Collective over `all`, which has all ranks. `team` is this rank's tensor group; null if it is in none.
 layout::RankLinks measured_links(comm::Communicator* team, comm::Communicator& all);
 
 }  // namespace trireme::rank

@@ -11,16 +11,16 @@
 namespace trireme::rank {
 namespace {
 
-// Numbers that every rank gathers to choose the finding that is described.
+// Numbers that ranks gather to choose the finding that is described, in the order of comparison.
 struct FindingFields {
     enum : std::size_t { is_none, is_derived, microbatch, is_backward, stage, count };
 };
 
-// A kernel with finite inputs, or with a parameter that is not finite, is an origin. All other findings read
-// what a message, a sum over ranks or the data brought.
+// A kernel is an origin if its inputs are finite, or if its non-finite input is a parameter. In all other
+// findings the input came from a message, a reduction over ranks or the data.
 bool is_origin(const NonFiniteFinding& finding) { return !finding.what.input || !finding.parameter.empty(); }
 
-// Orders findings as a micro-batch passes the stages; the sums of gradients come after all micro-batches.
+// Orders findings as a micro-batch passes the stages. Gradient reductions come after all micro-batches.
 std::array<double, FindingFields::count> fields_of(const std::optional<NonFiniteFinding>& finding) {
     if (!finding) return {1};
     const kernels::KernelPlace& place = finding->what.place;
@@ -59,7 +59,7 @@ std::string describe(const NonFiniteFinding& finding, int rank) {
                describe(output), describe_cause(finding));
 }
 
-// The name of the tensor that an address lies in.
+// Returns the name of the tensor that contains an address; empty if none does.
 std::string find_name(const void* address, const std::vector<model::ParameterSpec>& specs,
                       const model::ParameterTensors& tensors) {
     const std::less<const void*> is_before;

@@ -9,7 +9,7 @@
 namespace trireme::rank {
 namespace {
 
-// What each rank posts of a step before the update.
+// The numbers that each rank posts before the update of a step.
 struct NormFields {
     enum : std::size_t { loss, squares, count };
 };
@@ -77,8 +77,7 @@ void ParameterUpdates::await(std::unique_ptr<MomentJourney> moments) {
     arrival_.emplace(trace_, device::TraceLane::state, "moments");
 }
 
-// A rank's gradients are reduced before it waits here, so no rank that it keeps waiting is one that it waits
-// for.
+// A rank waits here only after its gradients have been reduced, so there is no circular wait.
 void ParameterUpdates::finish_moments() {
     if (!awaited_) return;
     const device::TraceSpan span(trace_, device::TraceLane::messages, "wait for moments");
@@ -119,7 +118,7 @@ bool ParameterUpdates::validate(int number) {
     return false;
 }
 
-// Loss and norm have the same bits on all ranks, so all of them skip the update or none does.
+// Loss and norm have equal bits on all ranks, so either all ranks skip the update or none does.
 void ParameterUpdates::judge(StepUpdate& step) {
     const comm::Gathered all = take_traced(norms_, trace_, "wait for norms");
     const double norm = std::sqrt(all.sum(NormFields::squares));
@@ -150,7 +149,7 @@ void ParameterUpdates::update_nothing() {
     norms_.take();
 }
 
-// No kernel has checked these sums yet.
+// The value check has not seen the reduced gradients yet; the kernels of their norm read them.
 void ParameterUpdates::check_gradients(kernels::ValueCheck& check) {
     stage::GradientExchange& exchange = exchanges_.front();
     exchange.finish();

@@ -1,5 +1,5 @@
-// How a rank updates its parameters: it sums their gradients with other ranks, agrees on the norm with all of
-// them, and applies the optimizer.
+// Updates a rank's parameters: reduces their gradients, agrees with other ranks on the global norm, and applies
+// the optimizer.
 #pragma once
 
 #include <deque>
@@ -19,50 +19,51 @@ namespace trireme::rank {
 
 // The update after one step.
 struct StepUpdate {
-    double rate = 0;
-    double squares = 0;           // the sum of the squared gradients that this rank reduces
-    double scale = 1;             // clips the gradients of all ranks to the norm that is allowed
+    double rate = 0;              // learning rate
+    double squares = 0;           // sum of squares of the gradients that this rank reduces
+    double scale = 1;             // factor that clips the global gradient norm
     bool is_judged = false;       // the norm is known
     bool is_skipped = false;      // loss or gradients are not finite, or an earlier step diverged
-    bool is_rolled_back = false;  // it went ahead of the norm, was wrong, and was made again
+    bool is_rolled_back = false;  // the speculative update was wrong, and has been rolled back and redone
 };
 
 class ParameterUpdates {
 public:
-    // Everything outlives it.
+    // All arguments must outlive this object.
     ParameterUpdates(const setup::Job& job, const setup::PlanState& current, RankModel& model,
                      device::Stream& stream, device::Trace* trace);
 
-    // Collective over all ranks, in the order of the steps. Steps count from 0 in each stretch.
+    // Collective over all ranks, in the order of the steps. Steps count from 0 in each segment.
     void begin_stretch();
     void add_step(double rate);
-    // Posts this rank's loss and squared gradients of each step whose gradients have been reduced. Never waits.
+    // Posts this rank's loss and sum of squares for each step whose gradients have been reduced. Never waits.
     void contribute();
-    // Updates the parameters of all stages. Where updates are validated, it does not wait for the norm, unless
-    // the last one had to be scaled or skipped.
+    // Updates the parameters of all stages. If updates are validated, the update is speculative and does not
+    // wait for the norm, unless the last one was clipped or skipped.
     void update(int step);
-    // Returns whether the update of a step was right. One that was wrong has been replaced.
+    // Returns true if the speculative update was valid; otherwise it has been rolled back and redone.
     bool validate(int step);
     // Takes the place of update() on a rank without a stage.
     void update_nothing();
 
     const StepUpdate& of(int step) const { return steps_[static_cast<std::size_t>(step - forgotten_)]; }
-    void forget_first();  // of the steps that have been added
+    void forget_first();  // removes the earliest added step
 
     // Reduces the gradients of a step that is repeated with value checks, and checks their norm.
     void check_gradients(kernels::ValueCheck& check);
 
-    // Sets what is called before each update.
+    // Sets a function that is called before each update.
     void call_before_update(std::function<void()> call) { before_update_ = std::move(call); }
-    // Sets the pruned channels, whose weights do not decay.
+    // Sets the skipped channels, whose weights do not decay.
     void spare(optim::LeftOuts pruned) { spared_ = std::move(pruned); }
-    // Hands over moments that arrive from other ranks until the next update.
+    // Hands over moments that arrive from other ranks before the next update.
     void await(std::unique_ptr<MomentJourney> moments);
+    // Waits until these moments have arrived.
     void finish_moments();
 
     optim::Optimizer* optimizer() {
         return optimizer_ ? &*optimizer_ : nullptr;
-    }  // null: the rank has no stage
+    }  // null if the rank has no stage
     const optim::Optimizer* optimizer() const { return optimizer_ ? &*optimizer_ : nullptr; }
 
 private:
@@ -79,23 +80,23 @@ private:
     device::Trace* trace_;
     comm::Tally norms_;
     // These are empty on a rank without a stage.
-    std::vector<stage::GradientExchange> exchanges_;  // one for each copy of the gradients
-    double sum_bytes_ = 0;                            // which the sums of a step read and write
+    std::vector<stage::GradientExchange> exchanges_;  // one per copy of the gradients
+    double sum_bytes_ = 0;                            // bytes that the reductions of a step read and write
     std::optional<optim::Optimizer> optimizer_;
     std::optional<device::Arena> scratch_;
-    std::unique_ptr<MomentJourney> awaited_;    // null: the optimizer has its moments
-    std::optional<device::TraceSpan> arrival_;  // of the moments
+    std::unique_ptr<MomentJourney> awaited_;    // null if the optimizer has its moments
+    std::optional<device::TraceSpan> arrival_;  // lasts until the moments have arrived
     optim::LeftOuts spared_;
     std::function<void()> before_update_ = [] {};
 
-    std::deque<StepUpdate> steps_;  // that have been added and not forgotten
+    std::deque<StepUpdate> steps_;  // added and not yet forgotten
     int forgotten_ = 0;
     int contributed_ = 0;
     bool has_diverged_ = false;  // with --on-nan stop, no later step changes the parameters
-    bool may_go_ahead_ = true;   // the last update that was judged was neither scaled nor skipped
+    bool may_go_ahead_ = true;   // the last judged update was neither clipped nor skipped
 };
 
-// Takes what all ranks have posted. The trace shows the wait for them.
+// Collective over the group of `tally`. Takes the numbers that all ranks have posted; the trace shows the wait.
 comm::Gathered take_traced(comm::Tally& tally, device::Trace* trace, const char* wait);
 
 }  // namespace trireme::rank

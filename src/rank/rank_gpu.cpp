@@ -74,7 +74,7 @@ void RankGpu::hold_clock(int mhz) {
     holds_ = true;
 }
 
-// A neighbour that cannot be opened gives its clock back itself, unless it is killed.
+// Skips GPUs that cannot be opened: their own ranks unlock their clocks, unless they are killed.
 void RankGpu::open_neighbours() {
     const auto own = static_cast<std::size_t>(gpus_.rank);
     std::set<std::string> known{gpus_.bus_ids[own]};
@@ -109,7 +109,7 @@ std::shared_ptr<RankGpu> gpu_of_run(const setup::Job& job, const comm::Session& 
                                               .nodes = session.nodes(),
                                               .bus_ids = gather_all(control, device::gpu_in_use().bus_id)});
     if (mhz == 0) return gpu;
-    agree(control, [&] { gpu->check_clock(mhz); });  // of all, before one is set
+    agree(control, [&] { gpu->check_clock(mhz); });  // checks all clocks before any is locked
     if (job.config.run.dry_run) return gpu;
     agree(control, [&] { gpu->hold_clock(mhz); });
     gpu->let_go_at(signals);

@@ -12,7 +12,7 @@ bool contains(const std::vector<int>& ranks, int rank) {
     return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
 }
 
-// Of all replicas of a stage, ascending.
+// Returns the ranks of all replicas of a stage, ascending.
 std::vector<int> ranks_of_stage(const layout::StageLayout& stage) {
     std::vector<int> ranks;
     for (const layout::ReplicaLayout& replica : stage.replicas) {
@@ -33,7 +33,7 @@ std::unique_ptr<comm::Communicator> update_group(const comm::Session& session, c
     return own ? std::move(own) : comm::single_rank("update");
 }
 
-// Those in which tensors of the model travel, one after the other in one order on all ranks.
+// Extends the groups that carry tensors to GPU memory, in the same order on all ranks.
 void carry_tensors(RankGroups& groups, const comm::Session& session, const plan::Plan& plan,
                    const GroupWiring& wiring) {
     const std::vector<comm::RankPair> onward = pairs_between_stages(plan, groups.pipe);
@@ -48,7 +48,7 @@ void carry_tensors(RankGroups& groups, const comm::Session& session, const plan:
         carry_tensors(group, ranks, comm::every_pair_of(static_cast<int>(ranks.size())), session, wiring);
 }
 
-// Teams that are connected, each under the number of the first of them.
+// Disjoint sets of connected teams. The lowest team represents its set.
 class Connections {
 public:
     explicit Connections(std::size_t teams) : first_(teams) { std::iota(first_.begin(), first_.end(), 0); }

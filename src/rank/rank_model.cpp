@@ -14,7 +14,7 @@ device::Stream make_stream(config::DeviceKind device, int threads, const device:
         case config::DeviceKind::reference:
             return {.backend = device::ReferenceStream{}, .seconds_of = seconds_of};
         case config::DeviceKind::cpu:
-        case config::DeviceKind::automatic:  // of which nobody has found a GPU
+        case config::DeviceKind::automatic:  // ranks have not chosen a device
             return {.backend = device::CpuStream{.threads = threads}, .seconds_of = seconds_of};
         case config::DeviceKind::cuda:
             return kernels::gpu_stream();
@@ -72,7 +72,7 @@ std::size_t RankModel::stored_bytes(const checkpoint::StoredModel& stored) const
     return is_idle() ? 0 : stored.stored_bytes(stages_->parameters().specs());
 }
 
-// Fills one parameter after the other, which needs memory for one alone.
+// Fills one parameter after the other, so that only one of them needs memory in full precision.
 void RankModel::fill_rounded(device::Stream& stream, std::uint64_t seed, const FirstValues& values,
                              optim::Optimizer& optimizer) {
     const stage::LocalParameters& held = stages_->parameters();
@@ -125,7 +125,7 @@ std::vector<layout::Migration> RankModel::migrations_of_team() const {
     return within(plan.migrations, plan.teams[static_cast<std::size_t>(plan.team_of(rank_))].ranks);
 }
 
-// Of the channels that are kept now.
+// Offloads some of the channels that are kept in this period.
 void RankModel::lend(const std::vector<layout::Migration>& migrations) {
     resizer_->products().keep(helped_->begin(migrations, resizer_->kept()));
     helped_->tell(*groups_.tensor);
@@ -169,7 +169,7 @@ void RankModel::begin(device::Stream& stream, const plan::ProvedPrograms& progra
     stages_->begin(stream, *round_);
 }
 
-// Once and for all: a GPU would stand still in the middle of a step while memory is taken.
+// Allocates memory in advance, because an allocation in the middle of a step would stall a GPU.
 void RankModel::make_room(device::Stream& stream) {
     if (job_.place == device::MemorySpace::ghost) return;
     stages_->reserve(in_flight_.flights, in_flight_.row_buffers);

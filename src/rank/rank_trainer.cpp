@@ -17,7 +17,7 @@
 
 namespace trireme::rank {
 
-// A step from when its micro-batches are prepared until its outcome is known.
+// A step whose micro-batches have been prepared and whose outcome is not yet known.
 struct RankTrainer::StepInFlight {
     records::StepOutcome outcome;
     std::vector<data::Batch> batches;
@@ -32,7 +32,7 @@ double sum_of_losses(const std::map<int, model::LossState>& outcomes) {
     return sum;
 }
 
-// Ghosts predict every row.
+// Ghosts have a target for every token.
 std::size_t targets_of(const setup::Job& job, const std::vector<plan::SampleVisit>& visits,
                        std::size_t tokens) {
     if (job.place == device::MemorySpace::ghost) return tokens;
@@ -51,7 +51,7 @@ private:
     kernels::ValueCheck& check_;
 };
 
-// The bytes of the moments in `views`, which a checkpoint stores in the type that they have in memory.
+// Returns the bytes of the moments in `views`, which checkpoints store in the type that they have in memory.
 std::size_t moment_bytes(const std::vector<checkpoint::StateView>& views) {
     std::size_t bytes = 0;
     for (const checkpoint::StateView& view : views)
@@ -88,7 +88,8 @@ void RankTrainer::call_before_update(std::function<void()> call) {
 
 void RankTrainer::await(std::unique_ptr<MomentJourney> moments) { updates_->await(std::move(moments)); }
 
-// A run that goes on begins with what its plan shares; one whose plan comes to share something is told so.
+// A resumed run may begin with a plan that already skips or offloads matmuls. Later changes are announced by
+// share_products().
 void RankTrainer::begin_stretch(std::size_t first, std::size_t end) {
     const bool is_new = !model_.may_share_products();
     prepare_to_share_products();
@@ -108,7 +109,7 @@ void RankTrainer::begin_stretch(std::size_t first, std::size_t end) {
                   .events = this});
 }
 
-// The programs of a step reach into later ones.
+// Adds the steps into which the programs of the current step reach.
 void RankTrainer::look_ahead() {
     const auto current = first_ + static_cast<std::size_t>(executed_);
     const std::size_t last = current + static_cast<std::size_t>(current_.plan.training.look_ahead);
@@ -125,7 +126,7 @@ void RankTrainer::add_step(std::size_t step) {
     model_.add_step(added.views, 1 / static_cast<double>(added.outcome.size.targets));
 }
 
-// While the GPU is still at work on the last one.
+// Prepares the next step while the GPU still executes the current one.
 void RankTrainer::prepare_next() {
     const std::size_t step = first_ + static_cast<std::size_t>(settled_) + steps_.size();
     const bool is_prepared = next_ && next_->outcome.step == step;
@@ -148,7 +149,7 @@ std::unique_ptr<RankTrainer::StepInFlight> RankTrainer::prepared(std::size_t ste
     return made;
 }
 
-// Of those micro-batches that pass this rank; the others stay empty.
+// Builds the micro-batches that this rank executes; the others stay empty.
 void RankTrainer::add_batches(StepInFlight& step, const std::vector<plan::SampleVisit>& visits) {
     const schedule::PipelineShape& shape = current_.plan.training.shape;
     const auto cut = cut_evenly(visits, static_cast<std::size_t>(shape.microbatches));
@@ -180,7 +181,7 @@ void RankTrainer::update(int step) {
 
 bool RankTrainer::validate(int step) { return updates_->validate(step); }
 
-// Tells all ranks how the step that has been executed went here.
+// Sends this rank's record of the executed step to all ranks.
 void RankTrainer::report(const RoundResult& result, double begin) {
     stream_.settle();
     std::vector<double> own(records::fields_of_record(job_.place));
@@ -208,14 +209,15 @@ void RankTrainer::report(const RoundResult& result, double begin) {
     records_.post(own);
 }
 
-// Where work is in flight, all ranks know of a wish some steps later, and then finish what is begun.
+// If steps overlap, ranks receive a request to stop some steps later, and then finish the steps that have
+// begun.
 records::StopReason RankTrainer::wish_to_stop() {
     if (stopping_ == nullptr) return records::StopReason::none;
     const int ahead = current_.plan.training.look_ahead;
     return stopping_->wish(ahead == 0 ? 1 : 2 * (ahead + 1));
 }
 
-// What all ranks have said of the earliest step that has not been settled.
+// Collective over all ranks. Waits for all records of the earliest unsettled step and returns its outcome.
 records::StepOutcome RankTrainer::settle() {
     const comm::Gathered all = take_traced(records_, trace_, "wait for all ranks");
     records::StepOutcome outcome = std::move(steps_.front()->outcome);
@@ -251,8 +253,8 @@ std::vector<records::StepOutcome> RankTrainer::step() {
     const bool is_last = first_ + static_cast<std::size_t>(executed_) == end_;
     if (is_last) model_.finish();
 
-    // Where work is in flight, ranks are as many steps apart as it spans: to wait for all is to wait for
-    // nobody.
+    // If steps overlap, ranks may be `ahead` steps apart. Outcomes are settled so much later that no rank has
+    // to wait.
     const int ahead = current_.plan.training.look_ahead;
     const int behind = is_last || ahead == 0 ? 0 : ahead + 1;
     std::vector<records::StepOutcome> known;
@@ -261,7 +263,8 @@ std::vector<records::StepOutcome> RankTrainer::step() {
     return known;
 }
 
-// A rank whose GPU hangs may be waiting for another one, which waits for what has not left that GPU.
+// Mentions a busy GPU, because a rank whose GPU hangs may itself wait for a rank that waits for that GPU's
+// data.
 std::string RankTrainer::position() const {
     const bool is_behind = stream_.is_on_gpu() && !stream_.gpu_times->queue().is_idle();
     return model_.position() + (is_behind ? ", and its GPU has not done all that it was given" : "");
@@ -349,7 +352,6 @@ void RankTrainer::prepare_to_share_products() {
     model_.prepare_to_share_products(stream_, job_.config.policy.resize, job_.config.run.seed);
 }
 
-// An idle rank has nothing to share.
 void RankTrainer::share_products() {
     prepare_to_share_products();
     model_.share_products(stream_);

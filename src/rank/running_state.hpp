@@ -1,4 +1,4 @@
-// The state of a run on one rank, as checkpoints see it.
+// Connects the state of a run on one rank with checkpoints.
 #pragma once
 
 #include <vector>
@@ -10,12 +10,13 @@
 
 namespace trireme::rank {
 
-// All values that it holds, or the masters of those that it updates, and all moments that it keeps.
+// Returns views of all parameters of the rank, or of the master weights that it updates if there are any, and
+// of all its moments.
 std::vector<checkpoint::StateView> views_of(const stage::LocalParameters& held,
                                             const optim::Optimizer& optimizer);
 
-// The moments of a checkpoint, whichever ranks wrote them, and the number of updates behind them. Throws
-// ConfigError where a part cannot be read.
+// Reads the rank's moments and the number of updates from a checkpoint, whichever ranks wrote it. Throws
+// ConfigError if a part cannot be read.
 void restore(const checkpoint::StoredModel& stored, const std::vector<model::ParameterSpec>& specs,
              optim::Optimizer& optimizer, int threads);
 

@@ -15,14 +15,14 @@ struct SumOfRanks {
     kernels::NamedTensors tensors() const { return {}; }
 };
 
-// Done by whoever received the terms.
+// No-ops: the terms were summed where they were received.
 void run(device::ReferenceStream& /*stream*/, const SumOfRanks& /*op*/) {}
 void run(device::CpuStream& /*stream*/, const SumOfRanks& /*op*/) {}
 void run(device::CudaStream& /*stream*/, const SumOfRanks& /*op*/) {}
 
 }  // namespace
 
-// Of every element of its share a rank reads all holders' values and writes the sum.
+// For every element of its shard, a rank reads the values of all holders and writes the sum.
 double bytes_of_sums(const stage::GradientPlan& gradients, int rank, device::DType dtype) {
     double numbers = 0;
     for (const layout::Bucket& bucket : gradients.buckets) {

@@ -1,4 +1,4 @@
-// What adding up the ranks' gradients takes where time is simulated: no kernel does it.
+// The simulated time of summing the ranks' gradients, which no kernel does.
 #pragma once
 
 #include "trireme/device/stream.hpp"
@@ -7,10 +7,11 @@
 
 namespace trireme::rank {
 
-// Bytes that this rank reads and writes to add its share of each bucket that it holds with others.
+// Returns the bytes that the rank reads and writes to sum its shards of the buckets that it holds with others.
 double bytes_of_sums(const stage::GradientPlan& gradients, int rank, device::DType dtype);
 
-// They take what copying as many takes, on a simulated device; by the wall they have taken their time already.
+// Charges a simulated device with the time of copying as many bytes. No-op on real devices, where the sums have
+// already taken their time.
 void charge_sums(device::Stream& stream, double bytes);
 
 }  // namespace trireme::rank

@@ -21,7 +21,7 @@ struct Case {
 
 Case case_of_corpus(config::RunConfig config) {
     config.data.validation_share = 0;
-    config.run.steps = 1;  // how long a run would last is not asked
+    config.run.steps = 1;  // any valid length of the run
     const setup::Setup setup = setup::set_up(config, 1);
     const setup::Job& job = setup.job;
     const std::vector<data::Sample>& samples = job.samples.train;

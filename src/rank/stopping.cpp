@@ -9,9 +9,10 @@
 namespace trireme::rank {
 namespace {
 
-// Before its end, for MPI to close down and for the nodes' clocks, which differ.
+// Seconds before the end of the job that are reserved for MPI's shutdown and for differences of the nodes'
+// clocks.
 constexpr double reserve_of_job = 30;
-// For the first checkpoint, of which nobody knows yet how long it takes.
+// Minimum seconds assumed for a checkpoint, because the duration of the first one is unknown.
 constexpr double least_saving = 5;
 
 std::optional<double> end_of(const SlurmJob& job, double now) {

@@ -21,8 +21,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-constexpr int writer = 0;     // the rank
-constexpr int readings = 16;  // of a clock, of which the quickest counts
+constexpr int writer = 0;     // rank that writes the file
+constexpr int readings = 16;  // readings of a clock, of which the fastest counts
 
 std::string dump_json(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -35,7 +35,7 @@ void receive(comm::Communicator& group, device::Tensor tensor, int peer) {
     group.wait(std::array{group.start_receive(tensor, peer)});
 }
 
-// Rank 0 says its time whenever somebody asks; one rank after the other.
+// Rank 0 answers the requests for its time, one rank after the other.
 void tell_time(comm::Communicator& control, const std::function<double()>& now) {
     for (int peer = 1; peer < control.size(); ++peer) {
         for (int r = 0; r < readings; ++r) {
@@ -61,7 +61,7 @@ ClockReading ask_time(comm::Communicator& control, const std::function<double()>
     return best;
 }
 
-// Texts travel as numbers of four bytes, behind their length.
+// Texts travel as numbers of four bytes, after their length.
 std::vector<std::int32_t> letters_for(std::size_t bytes) {
     return std::vector<std::int32_t>(std::max<std::size_t>(1, (bytes + 3) / 4));
 }
@@ -89,14 +89,15 @@ std::string name_event(const char* what, int rank, int lane, const Json& argumen
     return dump_json({{"name", what}, {"ph", "M"}, {"pid", rank}, {"tid", lane}, {"args", arguments}});
 }
 
-// The instruction that an event is: "2F0", not "wait for 2RECV_F0", and not "STEP2", which has no micro-batch.
+// Returns the instruction that an event shows, such as "2F0"; empty for "wait for 2RECV_F0", and for "STEP2",
+// which has no micro-batch.
 std::optional<schedule::Instruction> instruction_of(const device::TraceEvent& event) {
     if (event.microbatch < 0 || event.name.find(' ') != std::string::npos) return std::nullopt;
     return schedule::parse_instruction(event.name, "a traced event");
 }
 
-// A name of Chrome's palette. Perfetto chooses by the name of the event without its numbers: by the kind of
-// pass, too.
+// Returns a name of Chrome's palette. Perfetto chooses colours by the event's name without its digits, which
+// also distinguishes the kinds of passes.
 const char* colour_of(const device::TraceEvent& event) {
     if (event.name.rfind("wait", 0) == 0) return "grey";
     const std::optional<schedule::Instruction> instruction = instruction_of(event);
@@ -140,7 +141,7 @@ std::string json_of(const device::TraceMemory& memory, int rank, const ClockLine
                        1e6 * line(memory.at), rank, 1e-6 * static_cast<double>(memory.bytes));
 }
 
-// A message between stages, by its lower stage.
+// A message between two adjacent stages, identified by the lower one.
 struct Crossing {
     std::size_t step = 0;
     int microbatch = 0, lower_stage = 0;
@@ -149,8 +150,8 @@ struct Crossing {
     friend auto operator<=>(const Crossing&, const Crossing&) = default;
 };
 
-// The message that an instruction sends, receives or reads; nothing if it does none of these, or reads the
-// corpus.
+// Returns the message that an instruction sends, receives or reads; empty if its kind has none. A pass that
+// reads the corpus or the loss gets the number of a message that no rank sends.
 std::optional<Crossing> crossing_of(const device::TraceEvent& event, const schedule::Instruction& instruction) {
     const auto at = [&](int lower_stage, bool is_forward) {
         return Crossing{event.step, event.microbatch, lower_stage, is_forward};
@@ -176,7 +177,7 @@ std::optional<Crossing> crossing_of(const device::TraceEvent& event, const sched
     throw BugError("an instruction of an unknown kind");
 }
 
-// Arrows begin at sends and end at the passes that read what was received: a receive is posted long before.
+// Arrows begin at sends and end at the passes that read the message, because receives are posted long before.
 std::string arrows_of(const std::vector<device::TraceEvent>& events, int rank, int place,
                       const ClockLine& line) {
     std::set<Crossing> received;
@@ -203,7 +204,7 @@ std::string arrows_of(const std::vector<device::TraceEvent>& events, int rank, i
     return text;
 }
 
-// What a prediction needs of a plan, beside what its instructions cost.
+// Returns the facts about a plan that a prediction needs, except the costs of its instructions.
 Json json_of(const plan::Plan& plan, std::size_t step) {
     const schedule::PipelineShape& shape = plan.training.shape;
     Json teams = Json::array();
@@ -222,7 +223,7 @@ Json json_of(const plan::Plan& plan, std::size_t step) {
     return json;
 }
 
-// A decision changes nothing else.
+// Compares only what a decision can change.
 bool are_alike(const plan::Plan& a, const plan::Plan& b) {
     return a.layout == b.layout && a.schedule == b.schedule && a.microbatches() == b.microbatches();
 }

@@ -6,7 +6,7 @@
 namespace trireme::rank {
 namespace {
 
-// A part of the state; the twins are free for the next one behind it.
+// Moves one tensor of the state. Afterwards the staging copies are free for the next one.
 void move_part(const mover::TwinMove& move, const std::vector<mover::BoxInMemory>& from,
                const std::vector<mover::BoxInMemory>& to, device::DType dtype, const TwinRoad& road) {
     const std::vector<mover::BoxInMemory> twin = boxes_of_twin(move, road.node, dtype, road.memory.data());

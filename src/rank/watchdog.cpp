@@ -54,17 +54,17 @@ void Watchdog::look(double seconds_waited) {
     if (passed < seconds_between_looks) return;
     last_look_ = now;
     moves_ = seconds_waited < seconds_.stall;
-    if (moves_) question_.reset();  // what this rank waited for has come
+    if (moves_) question_.reset();  // the awaited event has come
     take_notes();
     if (!lines_.empty()) end();
     if (!question_) return;
-    // Where this rank did not get to run either, the others have not had that time.
+    // Time in which this rank was not scheduled does not count, because the others may not have run either.
     question_->seconds += std::min(passed, 2 * seconds_between_looks);
     judge();
 }
 
 void Watchdog::pose(const std::string& stall) {
-    if (question_) return;  // which may take longer to answer than a stall
+    if (question_) return;  // an answer may take longer than a stall
     question_ = {.stall = stall};
     drop_sent();
     send({.kind = Kind::question, .question = ++questions_}, others_);
@@ -79,8 +79,8 @@ void Watchdog::judge() {
     }
 }
 
-// The lowest rank that has sent a line speaks at once; the k-th gives those before it time, each in its turn.
-// One that hears somebody speak has only to wait for the end.
+// The lowest rank that has sent a line reports at once. The others wait in turn for the ranks before them. A
+// rank that learns of a report only waits for the end of the job.
 void Watchdog::end() {
     Note own{.kind = Kind::line};
     std::string& line = lines_[group_->rank()] = position_();
@@ -95,7 +95,7 @@ void Watchdog::end() {
     throw ResourceError(block());
 }
 
-// Nobody waits for these messages: a rank that is dead or stopped never takes its own.
+// The sender never waits for these messages, because dead or stopped ranks never receive them.
 void Watchdog::send(const Note& note, const std::vector<int>& peers) {
     Dispatch& dispatch = sent_.emplace_back(Dispatch{note, {}});
     for (const int peer : peers) dispatch.tickets.push_back(group_->start_send(view_of(dispatch.note), peer));
@@ -109,7 +109,7 @@ void Watchdog::drop_sent() {
     std::erase_if(sent_, [](const Dispatch& dispatch) { return dispatch.tickets.empty(); });
 }
 
-// Until so many lines have come, or somebody speaks.
+// Waits until `enough` lines have arrived or another rank reports, for at most `seconds`.
 void Watchdog::listen(double seconds, std::size_t enough) {
     const auto has_heard = [&] {
         take_notes();
@@ -117,7 +117,7 @@ void Watchdog::listen(double seconds, std::size_t enough) {
     };
     try {
         device::wait_until(has_heard, {.stall_seconds = seconds}, [] { return "the other ranks' lines"; });
-    } catch (const ResourceError&) {  // the stall is the answer: some ranks do not
+    } catch (const ResourceError&) {  // the stall means that some ranks do not answer
     }
 }
 

@@ -10,7 +10,7 @@
 
 namespace trireme::run {
 
-// Returns the checkpoint that --resume selects; empty if the run starts anew. Throws ConfigError if a named
+// Returns the checkpoint that --resume selects; empty if the run does not resume. Throws ConfigError if a named
 // checkpoint does not exist, or if --resume auto lacks --run-dir.
 std::optional<std::filesystem::path> checkpoint_to_resume(const config::RunOptions& run);
 

@@ -20,14 +20,14 @@ struct Thread {
     explicit Thread(std::function<void()> work) : fiber(std::move(work)) {}
 
     MemorySpace place;
-    unsigned number = 0;  // in its block
+    unsigned number = 0;  // index in its block
     Waits waits = Waits::for_nothing;
-    unsigned lanes = 0;  // that it waits for
+    unsigned lanes = 0;  // mask of the lanes that it waits for
     std::size_t value_bytes = 0;
     Fiber fiber;
 };
 
-// A block of threads, and which of them runs.
+// A block of threads, one of which runs at a time.
 class Block {
 public:
     Block(const Index& blocks, const Index& threads, std::size_t shared_bytes,
@@ -74,7 +74,7 @@ std::uint64_t order_seed = 0;
 
 std::size_t product(const Index& index) { return std::size_t{index.x} * index.y * index.z; }
 
-// The threads' order, another one for every seed; in order of their numbers for seed 0.
+// Returns the order of the threads, which differs between seeds; ascending for seed 0.
 std::vector<std::size_t> order_of(std::size_t threads) {
     std::vector<std::size_t> order(threads);
     std::iota(order.begin(), order.end(), 0);
@@ -112,7 +112,7 @@ void Block::turn(Thread& thread) {
 }
 
 void Block::begin_block(const Index& block) {
-    std::fill(shared_.begin(), shared_.end(), std::byte{0xFF});  // NaNs, for who reads what nobody wrote
+    std::fill(shared_.begin(), shared_.end(), std::byte{0xFF});  // NaNs, to expose uninitialised reads
     for (const auto& thread : threads_) {
         thread->place.block = block;
         thread->waits = Waits::for_nothing;
@@ -136,7 +136,7 @@ void Block::run_all() {
     for (const auto& thread : threads_) turn(*thread);
 }
 
-// False where all have ended.
+// Releases threads whose wait is over. Returns false if all have ended.
 bool Block::let_go() {
     if (let_warps_go() || let_block_go()) return true;
     for (const auto& thread : threads_)
@@ -144,7 +144,7 @@ bool Block::let_go() {
     return false;
 }
 
-// Who has ended is not waited for.
+// Threads that have ended are not waited for.
 bool Block::let_block_go() {
     bool is_any_here = false;
     for (const auto& thread : threads_) {

@@ -1,4 +1,4 @@
-// Asynchronous copies: each thread of a block has groups of its own.
+// Asynchronous copies: each thread of a block has its own groups.
 #include <deque>
 #include <utility>
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 
 struct Copy {
     void* to;
-    const void* from;  // none: zeros
+    const void* from;  // null for zeros
     std::size_t bytes;
 
     void carry_out() const {

@@ -28,12 +28,12 @@ void Fiber::arrive(void* /*left*/, Stack* /*from*/) {}
 
 Fiber::Fiber(std::function<void()> work) {
     constexpr std::size_t stack_bytes = 128 * 1024;
-    static thread_local context::pooled_fixedsize_stack stacks(stack_bytes);  // kept for the next kernel
+    static thread_local context::pooled_fixedsize_stack stacks(stack_bytes);  // reused by the next kernel
     const context::stack_context stack = stacks.allocate();
     own_ = {static_cast<std::byte*>(stack.sp) - stack.size, stack.size};
 #ifdef __SANITIZE_ADDRESS__
     __asan_unpoison_memory_region(own_.bottom,
-                                  own_.bytes);  // an earlier fiber did not return from all it called
+                                  own_.bytes);  // an earlier fiber ended inside calls
 #endif
     inside_ = context::fiber(std::allocator_arg, context::preallocated(stack.sp, stack.size, stack), stacks,
                              [this, does = std::move(work)](context::fiber&& outside) {

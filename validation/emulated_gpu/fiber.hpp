@@ -1,4 +1,4 @@
-// A thread of control with a stack of its own, which goes on when somebody resumes it, until it pauses.
+// A thread of control with its own stack. It runs when it is resumed, until it pauses.
 #pragma once
 
 #include <boost/context/fiber.hpp>
@@ -7,14 +7,14 @@
 
 namespace trireme::emulated {
 
-// Boost.Context's, and the address sanitizer, where there is one, learns which stack is in use.
+// A fiber of Boost.Context that also reports to the address sanitizer, if enabled, which stack is in use.
 class Fiber {
 public:
     explicit Fiber(std::function<void()> work);
     Fiber(const Fiber&) = delete;
     Fiber& operator=(const Fiber&) = delete;
 
-    void resume();  // until it pauses or its work is done
+    void resume();  // runs until it pauses or its work is done
     void pause();   // called by its work
 
 private:

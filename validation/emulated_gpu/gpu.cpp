@@ -1,4 +1,4 @@
-// A GPU of one multiprocessor that computes on the machine's processor, for tests.
+// A GPU with one multiprocessor that computes on the CPU, for tests.
 #include "trireme/device/gpu.hpp"
 
 #include <sanitizer/asan_interface.h>
@@ -31,7 +31,7 @@ constexpr std::size_t alignment = 256;
 constexpr std::size_t memory_bytes = std::size_t{8} << 30;
 constexpr std::size_t shared_memory_bytes = 227 * 1024;
 
-constexpr double longest_stand = 30;  // seconds in which no queue comes any further
+constexpr double longest_stand = 30;  // seconds without progress of any queue
 
 struct Queue;
 struct Mark {
@@ -41,7 +41,7 @@ struct Mark {
 };
 
 struct Moment {
-    std::shared_ptr<Mark> mark;  // the last one
+    std::shared_ptr<Mark> mark;  // the latest mark
 };
 
 struct Queue {
@@ -53,7 +53,7 @@ struct Queue {
         }
     }
 
-    // False where there is nothing to do, or what there is cannot be done yet.
+    // Returns false if there is no job, or if the next one is not ready.
     bool do_next() {
         if (jobs.empty()) return false;
         std::function<bool()> job = std::move(jobs.front());
@@ -64,7 +64,7 @@ struct Queue {
     }
 };
 
-// Of the machine's threads one at a time has the GPU.
+// Only one thread of the process uses the GPU at a time.
 class Turn {
 public:
     Turn() : lock_(mutex_) {}
@@ -74,7 +74,7 @@ private:
     std::lock_guard<std::recursive_mutex> lock_;
 };
 
-// What has been taken of its memory.
+// An allocated block of GPU memory.
 struct Block {
     void* begin;  // what calloc() returned
     std::size_t bytes;
@@ -109,10 +109,10 @@ void do_all(Queue& queue) {
     }
 }
 
-// Kernels that were given to the GPU, and after how many it hangs: it does nothing any more that is given then.
+// Counts submitted kernels. From kernel number `until_it_hangs` on, the GPU executes nothing more.
 struct Kernels {
     std::size_t started = 0;
-    std::size_t until_it_hangs = 0;  // 0: it never does
+    std::size_t until_it_hangs = 0;  // 0 if it never hangs
 
     bool has_hung() const { return until_it_hangs > 0 && started >= until_it_hangs; }
 };
@@ -143,7 +143,7 @@ bool is_all_done_but_alone() {
     return is_done;
 }
 
-// As CUDA's default stream does it.
+// Waits for all queues except those made by alone(), like CUDA's default stream.
 void do_behind_all_but_alone(const device::Patience& patience, const std::function<void()>& work) {
     const auto is_done = [&] {
         const Turn turn;
@@ -163,14 +163,14 @@ void* new_queue(bool is_alone) {
 Moment& moment_of(void* event) { return *static_cast<Moment*>(event); }
 Queue& queue_of(void* stream) { return *static_cast<Queue*>(stream); }
 
-// No byte more: the address sanitizer finds who reads or writes beyond them.
+// Allocates no spare bytes, so that the address sanitizer finds accesses beyond the end.
 std::byte* take_aligned(std::size_t bytes) {
     return static_cast<std::byte*>(::operator new (bytes, std::align_val_t{alignment}));
 }
 
 void give_back(std::byte* memory) { ::operator delete (memory, std::align_val_t{alignment}); }
 
-// Ranks of one machine share it, unless each is to find one of its own.
+// By default the ranks of a machine share one GPU; with the variable each finds its own.
 std::string bus_id() {
     if (std::getenv("TRIREME_EMULATED_GPU_EACH") == nullptr) return "0000:01:00.0";
     return cat("process ", getpid());
@@ -205,7 +205,7 @@ std::byte* take_gpu_memory(std::size_t bytes) {
     Memory& taken = memory_taken();
     if (bytes > memory_bytes - taken.bytes)
         throw ResourceError(cat("the emulated GPU has no ", bytes, " bytes more"));
-    // The system provides zeroed pages when they are first touched; most of a kernel's scratch memory never is.
+    // The system provides zeroed pages at first touch, and most of a kernel's scratch memory is never touched.
     std::size_t room = bytes + alignment;
     void* const begin = std::calloc(1, room);
     if (begin == nullptr) throw std::bad_alloc();
@@ -221,7 +221,7 @@ std::byte* take_gpu_memory(std::size_t bytes) {
     return memory;
 }
 
-// Of one that hangs, whose queues still have uses for it, the process takes it along.
+// If the GPU hangs, its queues still use the memory, so it is released only when the process ends.
 void give_back_gpu_memory(std::byte* memory) noexcept {
     const Turn turn;
     if (kernels().has_hung()) return;
@@ -278,7 +278,7 @@ GpuMoment& GpuMoment::operator=(GpuMoment&& other) noexcept {
     return *this;
 }
 
-// Asked again and again, the GPU goes on.
+// Each call also advances the GPU.
 bool GpuMoment::is_over() const {
     const Turn turn;
     const std::shared_ptr<Mark> mark = moment_of(event_).mark;
@@ -330,7 +330,7 @@ void GpuQueue::mark(GpuMoment& moment) {
     });
 }
 
-// For the mark that the moment has now; the queue that it is in does no more than that.
+// Waits for the moment's current mark. The marked queue is advanced only until that mark.
 void GpuQueue::wait_for(const GpuMoment& moment) {
     const std::shared_ptr<Mark> mark = moment_of(moment.event_).mark;
     if (mark == nullptr) return;
@@ -364,7 +364,7 @@ void do_later(device::GpuQueue& queue, std::function<void()> job) {
 }
 
 void stand_until(void* stream, std::function<bool()> is_over) {
-    constexpr std::size_t most_ahead = 1000;  // of one that goes on CUDA waits until it is no more than that
+    constexpr std::size_t most_ahead = 1000;  // CUDA also limits the number of pending jobs and then blocks
     const Turn turn;
     Queue& queue = queue_of(stream);
     if (kernels().has_hung() && queue.jobs.size() >= most_ahead)

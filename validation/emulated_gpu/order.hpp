@@ -1,11 +1,12 @@
-// In which order the threads of a block take their turns.
+// The order in which the threads of a block run.
 #pragma once
 
 #include <cstdint>
 
 namespace trireme::emulated {
 
-// From the next kernel on; 0: in order of their numbers. What a kernel computes must not change.
+// Sets the order from the next kernel on; with seed 0 threads run in ascending order. Results must not depend
+// on it.
 void shuffle_threads(std::uint64_t seed);
 bool are_threads_shuffled();
 

@@ -1,4 +1,4 @@
-// Matrix products of the emulated GPU: plain loops, sums in double.
+// Matmuls of the emulated GPU: plain loops, sums in double.
 #include <cmath>
 #include <numbers>
 
@@ -8,7 +8,7 @@
 namespace trireme {
 namespace {
 
-// bf16 from a double by way of a float: what a tensor core does, but for one bit in billions.
+// Rounds a double to bf16 through float, as tensor cores do, except for about one bit in billions.
 template <class R>
 R rounded(double value) {
     if constexpr (std::is_same_v<R, double>) return value;
@@ -74,12 +74,12 @@ void multiply_now(const kernels::GpuProduct& p) {
 
 bool is_aligned(const void* address) { return reinterpret_cast<std::uintptr_t>(address) % 16 == 0; }
 
-// Of what an activation is made from.
+// True if the library supports the matrix as the input of an activation.
 bool is_taken(const device::ConstTensor& matrix) {
     return is_aligned(matrix.data) && matrix.stride % 8 == 0 && matrix.dtype == device::DType::bf16;
 }
 
-// As the library, which refuses some, so that tests see both ways.
+// Rejects some matmuls, as the library does, so that tests cover both cases.
 bool takes(const kernels::GpuProduct& product) {
     if (product.bias.is_present() &&
         (!is_aligned(product.bias.data) || product.bias.dtype == device::DType::f64))

@@ -1,4 +1,4 @@
-// Work that the emulated GPU has been given and has not done yet.
+// Work that was submitted to the emulated GPU and is not executed yet.
 #pragma once
 
 #include <functional>
@@ -7,18 +7,18 @@
 
 namespace trireme::emulated {
 
-// Done when somebody waits for it, and not before: who reads what a queue makes without waiting reads something
-// old.
+// Submits a job, which runs only when a caller waits for it. A reader that does not wait therefore reads old
+// data.
 void do_later(device::GpuQueue& queue, std::function<void()> job);
 
-// Likewise, of what takes until `is_over` says so, which is asked again and again.
+// Submits work that takes until `is_over` returns true; it is polled repeatedly.
 void stand_until(void* stream, std::function<bool()> is_over);
 
-// What a GPU does while its processor does something else: the queues that are alone go on, and what they wait
-// for. The others do as little as they can.
+// Imitates the progress of a GPU while the CPU does something else: advances the queues made by alone(), and
+// the work that they wait for. Other queues advance as little as possible.
 void let_gpu_go_on();
 
-// A kernel's turn, as the thread of a block has it.
+// Submits a kernel; `thread` runs once per thread of the grid.
 void start_kernel(device::GpuQueue& queue, const device::GpuGrid& grid, std::function<void()> thread);
 
 }  // namespace trireme::emulated

@@ -1,6 +1,6 @@
-// CUDA's language for a processor: kernels as they are, compiled by the compiler of everything else. The
-// threads of a block take turns, change over wherever they wait for each other, and do so in an order that
-// tests shuffle; a barrier that not all reach, and a lane that a warp names and that is gone, are errors.
+// CUDA's language for the CPU: unchanged kernels, compiled by the same compiler as all other code. The threads
+// of a block run in turns, switch wherever they wait for each other, and run in an order that tests shuffle. A
+// barrier that some threads do not reach, and a warp operation that names a finished lane, are errors.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct Index {
     unsigned z = 0;
 };
 
-// Of the thread that runs.
+// Indices and sizes of the current thread.
 struct MemorySpace {
     Index thread, block, block_size{1, 1, 1}, grid_size{1, 1, 1};
 };
@@ -37,20 +37,20 @@ const MemorySpace& place();
 inline constexpr unsigned warp_size = 32;
 unsigned lane();
 
-// Returns when all threads of the block, or all lanes of the warp that `lanes` names, are here.
+// These return when all threads of the block, or all lanes of the warp in the mask `lanes`, have arrived.
 void wait_for_block();
 void wait_for_warp(unsigned lanes);
 
-std::byte* shared_memory();  // that the launch gave the block
+std::byte* shared_memory();  // shared memory of the block, with the size set at launch
 
-// A lane offers a value and waits for its warp. After that it can read the values of the lanes that waited with
+// A lane offers a value and waits for its warp. Afterwards it can read the values of the lanes that waited with
 // it.
 inline constexpr std::size_t most_value_bytes = 256;
 void offer_value(const void* content, std::size_t bytes);
 const std::byte* value_of_lane(unsigned lane);
 
-// Every lane of `lanes` says `value` and learns what `use(said)` makes of what all said; said(lane) is a
-// lane's.
+// Every lane of `lanes` contributes `value` and receives the result of `use(said)`, where said(lane) is the
+// value of that lane.
 template <class T, class Use>
 auto among_lanes(unsigned lanes, const T& value, Use&& use) {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= most_value_bytes);

@@ -15,7 +15,7 @@ constexpr int most_ranks = 8;
 constexpr int items = 6;  // the embedding, four blocks and the head
 constexpr int batch = 12;
 
-constexpr std::array pipes{0, 1, 2, 3, 4};  // 0: a layout file says it
+constexpr std::array pipes{0, 1, 2, 3, 4};  // 0: given by a layout file
 constexpr std::array widths{0, 1, 2, 3, 4};
 constexpr std::array rank_counts{1, 2, 3, 4, 6, 8};
 
@@ -25,7 +25,7 @@ struct Schedule {
     const char* name;
     int chunks;
     For layout;
-    bool has_halves = false;  // of backward passes
+    bool has_halves = false;  // splits backward passes
 };
 
 constexpr std::array schedules{Schedule{"inter-layer", 1, For::any_layout},
@@ -39,11 +39,11 @@ constexpr std::array schedules{Schedule{"inter-layer", 1, For::any_layout},
                                Schedule{"zb-h1", 1, For::grid, true},
                                Schedule{"zb-h2", 1, For::grid, true},
                                Schedule{"zb-v", 2, For::v, true},
-                               Schedule{"auto", 1, For::any_layout}};  // which leaves whole what it must
+                               Schedule{"auto", 1, For::any_layout}};  // splits backward passes only if it may
 
 struct Microbatches {
-    int each;    // of a replica of a grid
-    int in_all;  // of a layout file
+    int each;    // per replica of a grid
+    int in_all;  // of all replicas, with a layout file
 };
 
 constexpr std::array microbatch_counts{Microbatches{1, 1}, Microbatches{2, 2}, Microbatches{3, 5},
@@ -51,7 +51,7 @@ constexpr std::array microbatch_counts{Microbatches{1, 1}, Microbatches{2, 2}, M
 
 struct Model {
     const char* name;
-    int groups;  // the most ranks that can share its attention
+    int groups;  // maximum number of ranks that can share its attention
     const char* options;
 };
 
@@ -66,7 +66,7 @@ constexpr std::array partitions{"uniform", "parameters", "type", "listed"};
 constexpr std::array lengths{"pad", "pack", "fixed"};
 constexpr std::array precisions{"--dtype f64 --device reference", "--dtype f32 --device cpu"};
 
-// A level of a case, or what it stands for; none of an open factor.
+// Gives access to the levels of a case and the table entries that they select. Open factors have no entry.
 class Chosen {
 public:
     explicit Chosen(const Case& levels) : levels_(levels) {}
@@ -84,7 +84,7 @@ public:
     }
     const Schedule& schedule() const { return of(schedules, Factor::schedule); }
 
-    // Of a grid: the product of what is chosen.
+    // The number of ranks of a grid, as far as it is chosen.
     int ranks() const {
         return (has(Factor::pipe) ? of(pipes, Factor::pipe) : 1) *
                (has(Factor::data) ? of(widths, Factor::data) : 1) *
@@ -93,7 +93,7 @@ public:
     bool knows_ranks() const { return has(Factor::pipe) && has(Factor::data) && has(Factor::tensor); }
 
     bool knows_row() const { return !is_grid() || has(Factor::pipe); }
-    // Teams in it.
+    // Number of teams in a row.
     int row() const { return is_grid() ? of(pipes, Factor::pipe) : file().stages / file().stages_of_a_rank; }
 
     bool knows_stages() const { return !is_grid() || (has(Factor::pipe) && has(Factor::schedule)); }
@@ -103,7 +103,7 @@ private:
     const Case& levels_;
 };
 
-// A layout file has the place of a grid.
+// A layout file replaces the three sizes of a grid.
 bool has_one_layout(const Case& levels) {
     const bool is_grid = levels[Factor::layout] == 0;
     return std::ranges::all_of(std::array{Factor::pipe, Factor::data, Factor::tensor}, [&](auto factor) {
@@ -129,8 +129,8 @@ bool suits_schedule(const Chosen& chosen) {
            chosen.of(microbatch_counts, Factor::microbatches).in_all % file.rows == 0;
 }
 
-// Half a backward pass cannot be done of what is computed again in full; alone in its row a team has whole
-// ones.
+// A layer that is fully recomputed cannot split its backward pass. A team that is alone in its row does not
+// split it.
 bool suits_halves(const Chosen& chosen) {
     const bool is_known = chosen.has(Factor::schedule) && chosen.has(Factor::recompute) && chosen.knows_row();
     if (!is_known || !chosen.schedule().has_halves || chosen.row() == 1) return true;
@@ -151,7 +151,7 @@ bool can_share_model(const Chosen& chosen) {
     return !chosen.has(Factor::tensor) || chosen.of(widths, Factor::tensor) <= groups;
 }
 
-// What is named for each stage needs stages, and what is said of a grid a grid.
+// Lists per stage need several stages, and options of a grid need a grid.
 bool suits_stages(const Chosen& chosen) {
     if (!chosen.knows_stages()) return true;
     const auto is = [&](const auto& table, Factor::Number factor, const char* name) {
@@ -165,7 +165,7 @@ bool suits_stages(const Chosen& chosen) {
 
 bool keeps_rules(const Case& levels) {
     const Chosen chosen(levels);
-    if (!chosen.has(Factor::layout)) return true;  // the first to be chosen
+    if (!chosen.has(Factor::layout)) return true;  // the layout is chosen first
     return has_one_layout(levels) && has_few_ranks(chosen) && suits_schedule(chosen) && suits_halves(chosen) &&
            has_samples_for_all(chosen) && can_share_model(chosen) && suits_stages(chosen);
 }
@@ -191,7 +191,7 @@ std::vector<std::string> layout_names() {
     return all;
 }
 
-// none, full, selective, none, ...: of every stage.
+// Returns one choice for all stages, or a list with one per stage: none, full, selective, none, ...
 std::string recompute_of(const Chosen& chosen) {
     const std::string way = chosen.of(recomputes, Factor::recompute);
     if (way != "unlike") return way;
@@ -204,7 +204,7 @@ std::string recompute_of(const Chosen& chosen) {
     return list;
 }
 
-// One item for each stage and what is left for the last.
+// Returns the option's value. A list has one item per stage, and the remaining items for the last stage.
 std::string partition_of(const Chosen& chosen) {
     const std::string way = chosen.of(partitions, Factor::partition);
     if (way != "listed") return way;

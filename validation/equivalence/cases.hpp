@@ -1,4 +1,4 @@
-// In which ways a training is run: the factors of the equivalence tests and their levels.
+// The factors of the equivalence tests and their levels: the ways in which a training can run.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@ namespace trireme::equivalence {
 struct Factor {
     enum Number : std::size_t {
         layout,  // a grid, or one of layout_files()
-        pipe,    // of a grid
+        pipe,    // stages of a grid, without chunks
         data,
         tensor,
-        schedule,  // and the stages of a rank
+        schedule,  // with the number of stages per rank
         microbatches,
         model,
         recompute,
         partition,
         optimizer,
-        rows,  // between the branches: sequence parallelism
+        rows,  // sequence parallelism between the branches
         length,
         precision,
     };
@@ -34,26 +34,27 @@ struct FactorLevels {
 
 std::vector<FactorLevels> factor_levels();
 
-// Every case that the program can run, on at most 8 ranks.
+// Returns the product of all cases that the program can run on at most 8 ranks.
 Product product_of_factors();
 
-// "layout=grid pipe=2 data=2 tensor=1 schedule=1f1b*1 ...": what case_named() takes, which gives what is not
-// named its first level that can be run. Throws std::invalid_argument for another text.
+// Converts a case to text such as "layout=grid pipe=2 data=2 tensor=1 schedule=1f1b*1 ..." and back. Factors
+// that the text omits get their first level with which the case can run. Throws std::invalid_argument for other
+// texts.
 std::string name_of(const Case& chosen);
 Case case_named(const std::string& name);
 
-// Options that say what is trained and in which numbers; those that must not matter; of these, what an
-// evaluation knows. A layout file is taken to lie in the working folder as <name>.json.
+// Return the options of `train` that determine the results; those that must not change them; and of the latter,
+// those of `evaluate`. A layout file is expected as <name>.json in the working folder.
 std::string training_options(const Case& chosen);
 std::string way_options(const Case& chosen);
 std::string evaluation_options(const Case& chosen);
 int ranks_of(const Case& chosen);
 std::string precision_of(const Case& chosen);  // "f64"
 
-// Options that say of numbers and kernels what GPUs are asked for instead.
+// Replaces the options of precision and device by those of a run on GPUs with `dtype`.
 std::string on_gpu(std::string options, const std::string& dtype);
 
-// Those of its precision.
+// True if the differences are within the tolerances of the case's precision.
 bool keeps_bars(const Difference& difference, const Case& chosen);
 
 }  // namespace trireme::equivalence

@@ -1,4 +1,4 @@
-// That the few cases which are run stand for all.
+// The few cases that are run contain every pair of levels of all cases.
 #include "equivalence/cases.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace trireme::equivalence {
 namespace {
 
-// No level 1 beside a level 1 of the next factor.
+// Rule of the tests: no two adjacent factors both have level 1.
 bool is_apart(const Case& chosen) {
     for (std::size_t f = 1; f < chosen.size(); ++f) {
         if (chosen[f] == 1 && chosen[f - 1] == 1) return false;
@@ -60,7 +60,8 @@ TEST(Covering, HasNoCaseWhereTheRuleAllowsNone) {
     EXPECT_EQ(product.completed({open, open}), std::nullopt);
 }
 
-// Which pairs of levels of two factors there are, in a table: the whole product has 60 million.
+// The set of pairs of levels of two factors, as a table, because the cases of the product have 60 million
+// pairs.
 class Pairs {
 public:
     void add(const Case& chosen) {
@@ -74,7 +75,7 @@ public:
 
 private:
     static constexpr std::size_t most_levels = 16;
-    static constexpr std::size_t numbers = 16 * most_levels;  // of the levels of all factors
+    static constexpr std::size_t numbers = 16 * most_levels;  // upper bound of the numbers of all levels
 
     static void for_each_pair(const Case& chosen, auto&& use) {
         for (std::size_t f = 0; f < chosen.size(); ++f) {

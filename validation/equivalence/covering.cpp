@@ -29,7 +29,7 @@ Case case_of(const Combination& combination, std::size_t factors) {
     return chosen;
 }
 
-// A number that differs from turn to turn and from factor to factor, by no rule that a level could follow.
+// Returns a pseudo-random number for a turn and a factor.
 std::size_t scattered(std::size_t turn, std::size_t factor) {
     std::uint64_t bits = (turn * 64 + factor + 1) * 0x9E3779B97F4A7C15U;
     bits = (bits ^ (bits >> 31)) * 0xBF58476D1CE4E5B9U;
@@ -79,8 +79,8 @@ private:
         }
     }
 
-    // `turn` says where to begin among the missing combinations, the factors and the levels: what is otherwise
-    // equal takes turns.
+    // Grows one case. `turn` selects the first missing combination, factor and level to be considered, so that
+    // ties are broken in turn.
     Case grow(std::size_t turn) const {
         const std::size_t factors = product_.levels().size();
         const auto first = std::next(missing_.begin(), static_cast<std::ptrdiff_t>(turn % missing_.size()));

@@ -1,4 +1,4 @@
-// Few cases that stand for the product of many factors.
+// Covering arrays: few cases that contain all combinations of levels of a few factors.
 #pragma once
 
 #include <cstddef>
@@ -8,28 +8,28 @@
 
 namespace trireme::equivalence {
 
-// The level of each factor, or `open` where it is not chosen yet.
+// The level of each factor, or `open` if it is not chosen yet.
 using Case = std::vector<int>;
 inline constexpr int open = -1;
 
-// False where the chosen levels contradict each other, whatever the open ones will be.
+// Returns false if the chosen levels contradict each other for all levels of the open factors.
 using Rule = std::function<bool(const Case&)>;
 
-// `levels`: of each factor, how many it has.
+// All combinations of levels that keep a rule. `levels` has the number of levels per factor.
 class Product {
 public:
     Product(std::vector<int> levels, Rule rule) : levels_(std::move(levels)), rule_(std::move(rule)) {}
 
-    // With levels for the open factors that keep the rule, the lowest ones; none where there are none.
+    // Returns the case with the lowest levels of the open factors that keep the rule; empty if there are none.
     std::optional<Case> completed(Case chosen) const;
 
-    // Cases that keep the rule and have no open factor, such that every combination of levels of `ways` (2 or
-    // more) factors that is in some case of the product is in one of these. Greedy: each case takes a
-    // combination that is missing and then, factor by factor, the level that brings most missing ones (Cohen,
-    // Dalal, Fredman and Patton, 1997). The same on every machine.
+    // Returns complete cases that keep the rule and contain every combination of levels of `ways` (2 or more)
+    // factors that any case of the product contains. Greedy: each case starts with a missing combination. Then
+    // each factor gets the level that adds the most missing combinations (Cohen, Dalal, Fredman and Patton,
+    // 1997). The result is the same on every machine.
     std::vector<Case> covering(int ways) const;
 
-    // Calls visit(case) for every case of the product, the last factor's level changing fastest.
+    // Calls visit(case) for every case of the product. The level of the last factor changes fastest.
     void for_each(const std::function<void(const Case&)>& visit) const;
 
     const std::vector<int>& levels() const { return levels_; }
@@ -41,10 +41,10 @@ private:
     Rule rule_;
 };
 
-// Pairs of a factor and its level, one behind the other, the factors ascending.
+// A sequence of pairs (factor, level) with ascending factors.
 using Combination = std::vector<int>;
 
-// What a case holds of `ways` factors, open ones left out.
+// Returns all combinations of `ways` factors in a case, without open factors.
 std::vector<Combination> combinations_of(const Case& chosen, int ways);
 
 }  // namespace trireme::equivalence

@@ -1,5 +1,5 @@
-// Runs of the same training in different ways: on other numbers of ranks, in other micro-batches, padded or
-// packed. Each is held to the one of a single rank.
+// Runs the same training in different ways: with other numbers of ranks or micro-batches, padded or packed. The
+// losses are compared with those of a single rank.
 #pragma once
 
 #include <cmath>
@@ -10,12 +10,12 @@
 
 namespace trireme::messages {
 
-// Of each step, then of the evaluation at the end, with what else that counted.
+// The loss of each step, and the loss and scores of each evaluation.
 using Losses = std::vector<double>;
 
 struct Way {
     std::string options;
-    int ranks = 0;  // 0: without mpiexec
+    int ranks = 0;  // 0 runs without mpiexec
     std::size_t mpi = 0;
     int threads = 1;
 };
@@ -24,7 +24,8 @@ class EqualLosses : public Workplace {
 protected:
     static constexpr std::size_t steps = 20;
 
-    // `training` are the options that say what is trained, `way` those that must not matter.
+    // Runs a training and returns its losses. `training` has the options that determine the results, `way`
+    // those that must not change them.
     Losses losses_of(const std::string& training, const Way& way) {
         const std::string folder = "run" + std::to_string(runs_++);
         const std::string common = " --steps " + std::to_string(steps) +
@@ -35,7 +36,7 @@ protected:
         return read_losses(read(folder + "/steps.jsonl"));
     }
 
-    // The largest relative difference.
+    // Returns the largest relative difference.
     static double difference(const Losses& got, const Losses& expected) {
         EXPECT_EQ(got.size(), expected.size());
         double most = 0;

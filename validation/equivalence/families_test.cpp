@@ -1,5 +1,5 @@
-// What holds for a GPT-2 holds for every family and every task: hidden tokens, answers, classes of texts and of
-// images are drawn, padded, packed and counted so that no layout can be told from the losses.
+// The losses of every family and task are independent of the layout. Random choices, padding, packing and the
+// number of targets depend on no rank. Tasks are hidden tokens, answers, and classes of texts and images.
 #include <array>
 #include <random>
 
@@ -10,10 +10,10 @@ namespace {
 
 using nlohmann::json;
 
-// What is trained, and the file that `prepare` makes its corpus of.
+// A training, and the input from which `prepare` makes its corpus.
 struct Trial {
     const char* name;
-    std::string (*input)();  // what rows.bin holds; null: the rows are synthetic
+    std::string (*input)();  // contents of rows.bin; null if the rows are synthetic
     const char* prepare;
     const char* train;
 };
@@ -28,7 +28,7 @@ std::string words(std::mt19937& random, std::size_t count) {
     return text;
 }
 
-// Of 40 questions each asks for the first, second or third word of the eight in its context.
+// Returns 40 questions; each asks for the first, second or third of the eight words in its context.
 std::string questions() {
     std::mt19937 random;
     json paragraphs = json::array();
@@ -51,7 +51,7 @@ std::string questions() {
         .dump();
 }
 
-// Texts of one to 24 letters; the two classes use letters of their own.
+// Returns texts of 1 to 24 letters. Each of the two classes has its own letters.
 std::string labelled_texts() {
     std::mt19937 random;
     std::string lines;
@@ -65,7 +65,7 @@ std::string labelled_texts() {
     return lines;
 }
 
-// 40 images in CIFAR-10's form: a label, then 3 x 32 x 32 pixels, brighter the higher the label.
+// Returns 40 images in CIFAR-10's format: a label, then 3 x 32 x 32 pixels, brighter for higher labels.
 std::string images() {
     std::mt19937 random;
     std::string bytes;

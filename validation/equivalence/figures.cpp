@@ -26,7 +26,7 @@ std::vector<double> values_of(const checkpoint::StoredModel& stored, const model
     return values;
 }
 
-// Each difference relative to its own number.
+// Returns the largest difference, each relative to its own expected value.
 double largest(const std::vector<double>& values, const std::vector<double>& expected) {
     if (values.size() != expected.size()) return infinite;
     double most = 0;
@@ -39,13 +39,13 @@ double largest(const std::vector<double>& values, const std::vector<double>& exp
 }
 
 struct Lengths {
-    double apart = 0;  // of the difference
+    double apart = 0;  // norm of the difference
     double key_biases_apart = 0;
-    double all = 0;  // of the tensor
+    double all = 0;  // norm of the tensor
 };
 
-// A bias of keys moves all scores of a query alike, which a softmax does not see: it has no gradient but
-// rounding.
+// A bias of keys adds the same number to all scores of a query, which the softmax ignores. Its gradient is only
+// rounding error.
 bool is_key_bias(const std::string& name, std::size_t element, std::size_t size) {
     return name.ends_with(".c_attn.bias") && element / (size / 3) == 1;
 }
@@ -66,8 +66,8 @@ double ratio(double apart, double all) {
     return std::isnan(relative) ? infinite : relative;
 }
 
-// Adds what a tensor differs by. Lengths are compared, not elements: where a gradient is nearly nought, an
-// optimizer that divides by its size makes much of rounding.
+// Adds the difference of a tensor. Norms are compared, not elements: if a gradient is almost zero, an optimizer
+// that divides by its size amplifies rounding errors.
 void add_parameter(const std::string& name, const Figures& figures, const std::vector<double>& expected,
                    Difference& difference) {
     const auto found = figures.parameters.find(name);

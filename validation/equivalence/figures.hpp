@@ -1,4 +1,4 @@
-// What a training came to, and how far two trainings are from each other.
+// The results of a training, and the differences between the results of two trainings.
 #pragma once
 
 #include <filesystem>
@@ -9,31 +9,32 @@
 namespace trireme::equivalence {
 
 struct Figures {
-    std::vector<double> losses;                             // of each step
-    std::vector<double> norms;                              // of each step's gradient
-    std::vector<bool> rolled_back;                          // of each step, where updates are validated
-    std::vector<double> evaluations;                        // losses on what was kept for validation
-    std::map<std::string, std::vector<double>> parameters;  // of the checkpoint at the end, whole tensors
+    std::vector<double> losses;                             // per step
+    std::vector<double> norms;                              // gradient norm per step
+    std::vector<bool> rolled_back;                          // per step, if updates are speculative
+    std::vector<double> evaluations;                        // validation losses
+    std::map<std::string, std::vector<double>> parameters;  // whole tensors of the last checkpoint
 
     friend bool operator==(const Figures&, const Figures&) = default;
 };
 
-// Of a finished run directory.
+// Reads the results of a finished run directory.
 Figures read_figures(const std::filesystem::path& run);
 
-// The largest relative differences; of parameters, the length of the difference relative to the tensor's.
+// The largest relative differences. For parameters: the norm of the difference relative to the tensor's norm.
 struct Difference {
-    double losses = 0;  // and evaluations
+    double losses = 0;  // with evaluations
     double norms = 0;
     double parameters = 0;
-    double key_biases = 0;  // which are not among the parameters: nothing depends on them
+    double key_biases = 0;  // excluded from `parameters`, because no result depends on them
 };
 
-// Infinite where one has another number of steps, evaluations or elements, or what is no number.
+// Returns infinity if the numbers of steps, evaluations or elements differ, or if a value is not a number.
 Difference difference(const Figures& figures, const Figures& expected);
 
-// 1e-10 in f64. In f32 1e-5, but for parameters 1e-4: adamw divides a gradient by its size, and so makes of
-// rounding what it makes of a gradient; key biases, which are made of rounding alone, are left out.
+// Returns true if all differences are at most 1e-10 in f64. In f32 the limit is 1e-5, and 1e-4 for parameters,
+// because AdamW divides gradients by their size and so amplifies rounding errors. Key biases, whose gradients
+// are rounding errors only, are ignored in f32.
 bool keeps_bars(const Difference& difference, bool is_double);
 std::string to_string(const Difference& difference);
 

@@ -13,7 +13,7 @@ constexpr std::array files{
     LayoutFile{"replicas-2-1", 3, 2, 1, 0, 1, R"({"layers": 11, "stages": [
   {"layers": [0, 6], "replicas": [{"ranks": [0]}, {"ranks": [1]}]},
   {"layers": [6, 11], "replicas": [{"ranks": [2]}]}], "idle": []})"},
-    // The rank that keeps the records has nothing to do.
+    // Rank 0, which writes the records, is idle.
     LayoutFile{"replicas-1-2-idle", 4, 2, 1, 0, 1, R"({"layers": 11, "stages": [
   {"layers": [0, 1], "replicas": [{"ranks": [3]}]},
   {"layers": [1, 11], "replicas": [{"ranks": [2]}, {"ranks": [1]}]}], "idle": [0]})"},
@@ -22,19 +22,20 @@ constexpr std::array files{
     LayoutFile{"shares-5-2-1-in-a-row", 6, 2, 1, 1, 3, R"({"layers": 11, "stages": [
   {"layers": [0, 5], "replicas": [{"ranks": [0, 1, 2], "shares": [5, 2, 1]}]},
   {"layers": [5, 11], "replicas": [{"ranks": [5, 4, 3], "shares": [1, 2, 5]}]}], "idle": []})"},
-    // One replica whole, another cut.
+    // One replica has one rank, the other has two.
     LayoutFile{"cut-differently", 4, 1, 1, 2, 2, R"({"layers": 11, "stages": [
   {"layers": [0, 11], "replicas": [{"ranks": [1]}, {"ranks": [0, 3], "shares": [1, 2]}]}], "idle": [2]})"},
     LayoutFile{"cut-differently-in-a-row", 7, 2, 1, 2, 2, R"({"layers": 11, "stages": [
   {"layers": [0, 5], "replicas": [{"ranks": [0]}, {"ranks": [1, 2], "shares": [1, 2]}]},
   {"layers": [5, 11], "replicas": [{"ranks": [3, 4], "shares": [3, 1]}, {"ranks": [5]}]}], "idle": [6]})"},
-    // Each rank has two stages, of shares of their own.
+    // Each rank has two stages, each with its own shares.
     LayoutFile{"looped-shares", 4, 4, 2, 1, 2, R"({"layers": 11, "stages": [
   {"layers": [0, 3], "replicas": [{"ranks": [0, 1], "shares": [2, 1]}]},
   {"layers": [3, 6], "replicas": [{"ranks": [2, 3]}]},
   {"layers": [6, 8], "replicas": [{"ranks": [0, 1], "shares": [1, 2]}]},
   {"layers": [8, 11], "replicas": [{"ranks": [2, 3], "shares": [1, 3]}]}], "idle": []})"},
-    // Likewise; the table of tokens, which may be tied, is in both stages of one team.
+    // As above. One team has the first and the last stage, and so both uses of the embedding table, which may
+    // be tied.
     LayoutFile{"v-shares", 4, 4, 2, 1, 2, R"({"layers": 11, "stages": [
   {"layers": [0, 3], "replicas": [{"ranks": [0, 1], "shares": [2, 1]}]},
   {"layers": [3, 6], "replicas": [{"ranks": [2, 3]}]},

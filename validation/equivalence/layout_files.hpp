@@ -1,4 +1,4 @@
-// Layouts that no grid is, of a model of four blocks: 11 layers, halves of blocks counting one each.
+// Layouts that are not grids, of a model with four blocks: 11 layers, as half a block counts as one.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@ struct LayoutFile {
     int ranks;
     int stages;
     int stages_of_a_rank;
-    int rows;         // replicas, where the layout is a grid or a V of uneven shares; 0: it is none
-    int most_shares;  // of a replica
+    int rows;         // number of replicas if the layout is a grid or a V with uneven shares; 0 otherwise
+    int most_shares;  // maximum number of ranks per replica
     const char* json;
     bool is_v = false;
 };

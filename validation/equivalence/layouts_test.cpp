@@ -1,5 +1,5 @@
-// The promise of the whole program: same data, same seed, any layout, any synchronous schedule, the same
-// losses, gradient norms, evaluations and parameters. See cases.hpp for what is varied.
+// The central promise of the program: with the same data and seed, any layout and any synchronous schedule give
+// the same losses, gradient norms, evaluations and parameters. See cases.hpp for the factors.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -15,7 +15,7 @@ namespace {
 using messages::programs;
 using messages::programs_for;
 
-// The simulator's ranks where it was built, otherwise those of an MPI library.
+// The simulator if it was built, otherwise an MPI library.
 std::size_t many_ranks() { return programs() - 1; }
 
 class Layouts : public testing::Test {
@@ -37,7 +37,7 @@ struct Trained {
 
 void PrintTo(const Trained& trained, std::ostream* out) { *out << trained.name; }  // for GoogleTest
 
-// Few cases that have every pair of levels: see cases_test.cpp.
+// Few cases that contain every pair of levels: see cases_test.cpp.
 class CoveringLayouts : public Layouts, public testing::WithParamInterface<Trained> {};
 
 TEST_P(CoveringLayouts, GiveWhatASingleRankGives) {
@@ -66,7 +66,8 @@ std::string name_of_trained(const testing::TestParamInfo<Trained>& info) { retur
 
 INSTANTIATE_TEST_SUITE_P(Every, CoveringLayouts, testing::ValuesIn(trained), name_of_trained);
 
-// Under every MPI library and in the simulation: what a single rank gives, and in all of them the same bits.
+// Under every MPI library and in the simulation, the results are those of a single rank, with the same bits in
+// all of them.
 class ChosenLayouts : public Layouts, public testing::WithParamInterface<Trained> {};
 
 TEST_P(ChosenLayouts, GiveTheSameBitsUnderEveryMpiLibrary) {
@@ -140,8 +141,7 @@ TEST_F(Layouts, GiveTheSameBitsTwice) {
     }
 }
 
-// Schedules that are no level of the cases: made from what unlike stages are said to cost, or written by a
-// user.
+// Schedules that are not levels of the cases: generated from different costs per stage, or written by a user.
 TEST_F(Layouts, GiveWhatASingleRankGivesBySchedulesMadeForThem) {
     std::ofstream(folder_.file("mine.csv")) << "0F0,0F1,0I0,0F2,0I1,0W0,0I2,0W1,0W2\n1F0,1B0,1F1,1B1,1F2,1B2\n";
     struct Way {
@@ -163,7 +163,8 @@ TEST_F(Layouts, GiveWhatASingleRankGivesBySchedulesMadeForThem) {
     }
 }
 
-// Layouts that a stored model is loaded into; the last one is a single rank, which the others are held to.
+// Returns layouts into which a stored model is loaded. The last one is a single rank, the reference of the
+// others.
 std::vector<Case> places() {
     std::vector<Case> all;
     for (const char* layout :

@@ -1,5 +1,5 @@
-// Layouts that measured costs have cut give what a single rank gives. The measurement is made up: every layer
-// costs more than the one before, so that no cut is the one that goes without it.
+// Layouts that are cut by measured costs have the results of a single rank. The measurements are made up: each
+// layer costs more than the one before, so that every cut differs from the default one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ protected:
         return setup::set_up(config_of(options), ranks).current.plan;
     }
 
-    // As a run in the trials' folder has it.
+    // Returns the configuration of a run, with the file paths of the trials' folder.
     config::RunConfig config_of(const std::string& options) const {
         config::RunConfig config =
             std::get<app::TrainCommand>(app::parse("train --steps 20 " + options)).config;
@@ -37,7 +37,8 @@ protected:
         return config;
     }
 
-    // Of what `one_` trains, and of a device that takes four times as long; sums over replicas take their time.
+    // Writes a profile of the model of `one_`, and one of a device that takes four times as long. Links are
+    // slow enough for gradient reductions to take time.
     void write_profiles() const {
         const std::vector<model::Layer> layers =
             build_layers(setup::set_up(config_of(training_options(one_)), 1).job.model);
@@ -76,7 +77,7 @@ std::vector<layout::Range> layers_of(const layout::Layout& layout) {
     return ranges;
 }
 
-// So that no grid is it.
+// True if the numbers of replicas differ between stages, so the layout is not a grid.
 bool has_unlike_replicas(const layout::Layout& layout) {
     return std::ranges::any_of(layout.stages, [&](const layout::StageLayout& stage) {
         return stage.replicas.size() != layout.stages.front().replicas.size();

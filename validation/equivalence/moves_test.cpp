@@ -1,5 +1,5 @@
-// A run that changes its plan every five steps, among random layouts of one rank to all, comes to what a single
-// rank comes to; and what it decided can be replayed to the bit.
+// A run that changes its plan every five steps, between random layouts of any number of ranks, has the results
+// of a single rank. Its decisions can be replayed bit for bit.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -44,7 +44,7 @@ constexpr std::array travels{
 
 class Moves : public testing::TestWithParam<Travel> {
 protected:
-    // A layout behind every fifth step.
+    // Writes a decision with a random layout after every fifth step.
     void write_decisions(std::size_t ranks) {
         std::ofstream file(folder_.file("decisions.jsonl"));
         for (std::size_t step = period; step < steps; step += period) {
@@ -71,7 +71,7 @@ protected:
                                  static_cast<int>(ranks), mpi);
     }
 
-    // The losses behind the tenth step, of a run that goes on from what another one saved there.
+    // Returns the losses after step 10, of a run that resumes from another one's checkpoint of that step.
     std::vector<double> gone_on_run(std::size_t ranks, std::size_t mpi) {
         return moving_run(ranks, mpi, "first/decisions.jsonl --resume first/checkpoints/step-10").losses;
     }
@@ -112,7 +112,7 @@ TEST_P(Moves, AreOnRecordAndReplayToTheSameBits) {
         EXPECT_EQ(decisions[d].policy, "recorded");
         EXPECT_EQ(again[d].to, decisions[d].to);
         EXPECT_EQ(again[d].terms, decisions[d].terms);
-        EXPECT_EQ(decisions[d].predicted_seconds.has_value(), d > 0);  // by the changes before it
+        EXPECT_EQ(decisions[d].predicted_seconds.has_value(), d > 0);  // predictions need an earlier change
         moved_bytes += decisions[d].terms.at("moved_bytes");
     }
     EXPECT_GT(moved_bytes, 0);
@@ -120,7 +120,7 @@ TEST_P(Moves, AreOnRecordAndReplayToTheSameBits) {
 
 class MovesAndCheckpoints : public Moves {};
 
-// Where a change of plan is due at the checkpoint, too: it comes behind it.
+// A plan change is due at the step of the checkpoint; it comes after it.
 TEST_P(MovesAndCheckpoints, GoOnToTheSameBits) {
     write_decisions(3);
     const Figures moved = moving_run(3, 0, "decisions.jsonl --checkpoint-every 10");
@@ -134,7 +134,7 @@ std::string name_of_travel(const testing::TestParamInfo<Travel>& info) { return 
 INSTANTIATE_TEST_SUITE_P(Every, Moves, testing::ValuesIn(travels), name_of_travel);
 INSTANTIATE_TEST_SUITE_P(Few, MovesAndCheckpoints, testing::Values(travels[1], travels[3]), name_of_travel);
 
-// Schedules that keep work in flight drain before a move: as they do for an evaluation.
+// Schedules that keep micro-batches in flight across steps drain before a plan change, as for an evaluation.
 TEST(MovesInFlight, AreThoseOfARunThatDrainsAsOften) {
     validation::ScratchFolder folder;
     Trials trials(folder.file(""));

@@ -18,7 +18,7 @@ namespace {
 
 using Shards = std::vector<optim::ParameterShard>;
 
-constexpr std::size_t bytes_for_square = 64;  // of a parameter: more than a number and what aligns it
+constexpr std::size_t bytes_for_square = 64;  // per parameter: more than a number with its alignment
 
 stage::StageMemory memory_for(const setup::Job& job, const setup::PlanState& state) {
     stage::StageMemory memory;
@@ -33,7 +33,7 @@ std::size_t stage_of_layer(const layout::Layout& layout, std::size_t layer) {
     return static_cast<std::size_t>(std::ranges::find_if(layout.stages, holds) - layout.stages.begin());
 }
 
-// Of each stage, the parameters that its layers are the first to use.
+// Returns per stage the parameters that its layers are the first to use.
 std::vector<Shards> shards_of_stages(const model::ModelConfig& model, const layout::Layout& layout,
                                      const std::vector<model::ParameterSpec>& specs) {
     std::vector<Shards> stages(layout.stages.size());
@@ -96,7 +96,7 @@ private:
         return versions_.emplace_back(model_.parameters(), job_.dtype, device::MemorySpace::host);
     }
 
-    // How many updates the weights of a stage have seen.
+    // Returns the number of updates that the weights of a stage contain.
     std::size_t version_of(std::size_t stage, std::size_t step) const {
         const std::size_t period = job_.config.run.eval_every;
         const std::size_t in_stretch = period == 0 ? step : step % period;
@@ -113,7 +113,7 @@ private:
         }
     }
 
-    // The loss per target; leaves the gradients in the model.
+    // Returns the loss per target, and leaves the gradients in the model.
     double forward_backward(std::size_t step) {
         const auto visits = sampler_.visits(step * job_.config.run.batch, job_.config.run.batch);
         const auto targets =
@@ -144,7 +144,7 @@ private:
         return squares;
     }
 
-    // Of the newest weights.
+    // Updates the newest weights.
     void update(std::size_t step) {
         const std::vector<double> squares = squares_of_stages();
         const double norm = std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
@@ -187,7 +187,7 @@ private:
     data::Sampler sampler_;
     device::Arena scratch_;
     std::vector<Shards> shards_;                     // per stage
-    std::vector<optim::Optimizer> optimizers_;       // likewise
+    std::vector<optim::Optimizer> optimizers_;       // per stage
     std::vector<model::ParameterTensors> versions_;  // after 0, 1, 2, ... updates
     Replayed result_;
 };

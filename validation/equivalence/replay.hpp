@@ -1,9 +1,9 @@
-// What a training that keeps work in flight must come to: its formula, worked out on one rank without a
-// schedule.
+// The expected results of a training that keeps micro-batches in flight across steps, computed by formula on
+// one rank without a schedule.
 //
 //   W(t+1) = update(W(t), gradient of step t at weights of which stage s lacks the last delays[s] updates)
 //
-// From one evaluation to the next steps count anew: no weights are older than those before the first of them.
+// Steps count from the last evaluation, which drains the pipeline: weights are never older than at that point.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,18 @@
 namespace trireme::equivalence {
 
 struct ReplayRule {
-    std::vector<std::size_t> delays;  // per stage: updates that its weights lack
-    bool clips_stages_alone = false;  // each by its own norm; otherwise all by that of all
+    std::vector<std::size_t> delays;  // per stage: number of updates that its weights lack
+    bool clips_stages_alone = false;  // clips each stage by its own norm instead of the global one
 };
 
 struct Replayed {
     Figures figures;
-    std::size_t updates = 0;  // of the whole model, or of stages where each is clipped alone
-    std::size_t clipped = 0;  // of these
+    std::size_t updates = 0;  // of the model, or of its stages if each is clipped alone
+    std::size_t clipped = 0;  // number of these that were clipped
 };
 
-// The first weights are random. `setup` may be for any number of ranks: of its plan only the micro-batches of a
-// step and the layers of each stage matter.
+// Trains from random weights. `setup` may be for any number of ranks: only the micro-batches of a step and the
+// layers of each stage of its plan matter.
 Replayed replay(const setup::Setup& setup, const ReplayRule& rule);
 
 }  // namespace trireme::equivalence

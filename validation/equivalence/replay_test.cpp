@@ -1,5 +1,6 @@
-// What schedules that keep work in flight promise in place of a single rank's losses: those of their formula,
-// in every layout, and the same bits wherever they run. Here the ages of the weights are worked out by hand.
+// Schedules that keep micro-batches in flight across steps have the results of their formula, not those of a
+// single rank, in every layout and with the same bits on all MPI libraries. The ages of weights are computed by
+// hand here.
 //
 //   --pipe 4 --microbatches 2      in flight when the first backward begins    lacks the updates of
 //   stage 0   F0 F1 F2 F3 B0 ...   3 micro-batches                             2 steps
@@ -7,8 +8,8 @@
 //   stage 2   F0 F1 B0 ...         1                                           1
 //   stage 3   F0 B0 ...            0                                           0
 //
-// Replicas take turns, so that each of many has less in flight: where it is w in a stage of R replicas, it is
-// ceil((w + 1) R / S) in the stage before, of S.
+// Replicas take turns, so with more replicas each has fewer micro-batches in flight. If a stage of R replicas
+// has w in flight, the stage before it, with S replicas, has ceil((w + 1) R / S).
 #include "equivalence/replay.hpp"
 
 #include <gtest/gtest.h>
@@ -41,7 +42,7 @@ struct InFlight {
 
 void PrintTo(const InFlight& in_flight, std::ostream* out) { *out << in_flight.name; }  // for GoogleTest
 
-// A clip of 0.1 is less than most gradients have, and one of 100 more than any.
+// Most gradients are longer than 0.1, so --clip 0.1 clips them. None is longer than 100.
 const std::array all_in_flight{
     InFlight{"PipeDreamOfFour",
              gpt2_untied,
@@ -163,7 +164,7 @@ std::string options_of(const InFlight& in_flight, const char* precision) {
 
 class WorkInFlight : public testing::Test {
 protected:
-    // As a run in the trials' folder has it.
+    // Returns the configuration of the run, with the file paths of the trials' folder.
     config::RunConfig config_of(const InFlight& in_flight, const char* precision) const {
         const app::Command command = app::parse("train " + options_of(in_flight, precision));
         config::RunConfig config = std::get<app::TrainCommand>(command).config;
@@ -200,7 +201,7 @@ protected:
         }
     }
 
-    // The simulator's ranks where it was built, otherwise those of an MPI library.
+    // The simulator if it was built, otherwise an MPI library.
     static std::size_t many_ranks() { return programs() - 1; }
 
     validation::ScratchFolder folder_;
@@ -232,7 +233,7 @@ TEST_F(WorkInFlight, GivesWhatItsFormulaGivesWithTheFastKernels) {
     }
 }
 
-// Two ranks and four, under every MPI library that has so many, and in the simulation.
+// Runs with two and four ranks, under every MPI library that may run that many, and in the simulation.
 class ChosenWorkInFlight : public WorkInFlight, public testing::WithParamInterface<InFlight> {};
 
 TEST_P(ChosenWorkInFlight, GivesTheSameBitsUnderEveryMpiLibraryAndTwice) {
@@ -251,12 +252,12 @@ INSTANTIATE_TEST_SUITE_P(Few, ChosenWorkInFlight,
                                          in_flight_named("TwoBufferedOfFour")),
                          name_of_in_flight);
 
-// That the bars above mean something.
+// Shows that the tolerances above detect a wrong formula.
 class FormulaOfWorkInFlight : public WorkInFlight {
 protected:
     static constexpr double noticeable = 1e-6;
 
-    // How far losses are from those under another rule.
+    // Returns the difference between the losses under the right rule and another one.
     double apart(const ReplayRule& other) const {
         return difference(replayed(config_, other).figures, replayed(config_, rule_).figures).losses;
     }

@@ -1,5 +1,5 @@
-// The promise of the whole program: same data, same seed, any number of replicas and micro-batches, padded or
-// packed, the same losses. Every run is held to the one of a single rank.
+// The central promise of the program: with the same data and seed, any number of replicas and micro-batches,
+// padded or packed, gives the same losses. Every run is compared with a single rank.
 #include "equivalence/equal_losses.hpp"
 
 namespace trireme::messages {

@@ -1,5 +1,5 @@
-// A run that goes on from a checkpoint is the run that was never ended: bit for bit in the same layout, like a
-// single rank in any other.
+// A run that resumes from a checkpoint has the results of an uninterrupted run: bit for bit in the same layout,
+// and within the tolerances of a single rank in any other.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -14,11 +14,11 @@ namespace {
 
 using messages::programs;
 
-constexpr std::size_t steps_before = 10;  // of twenty; behind them the first of two evaluations
+constexpr std::size_t steps_before = 10;  // of twenty, followed by the first of two evaluations
 const std::string saves = " --checkpoint-every 10";
 const std::string goes_on = saves + " --resume first/checkpoints/step-10";
 
-// Without the steps before the checkpoint.
+// Removes the steps before the checkpoint.
 Figures tail_of(const Figures& all) {
     Figures tail = all;
     for (std::vector<double>* values : {&tail.losses, &tail.norms})
@@ -63,7 +63,7 @@ TEST_P(ResumeElsewhere, GivesWhatASingleRankGives) {
     EXPECT_TRUE(keeps_bars(second, to)) << to_string(second) << " behind the checkpoint";
 }
 
-// Replicas, shares, tied tables, moments that are sharded or not, ranks that are idle, each to something else.
+// Replicas, shares, tied tables, sharded and unsharded moments, and idle ranks each change to something else.
 constexpr std::array passages{
     Passage{
         "FromAGridToEverythingUneven",
@@ -114,7 +114,7 @@ TEST_F(Resume, IsBitForBitUnderEveryMpiLibrary) {
     }
 }
 
-// They drain before a checkpoint.
+// These schedules drain before a checkpoint.
 TEST_F(Resume, IsBitForBitOfSchedulesWithWorkInFlight) {
     for (const char* schedule : {"pipedream --microbatches 1 --tied off", "pipedream-2bw --microbatches 4",
                                  "zb-h2 --microbatches 5 --clip 0.5"}) {
@@ -128,14 +128,14 @@ TEST_F(Resume, IsBitForBitOfSchedulesWithWorkInFlight) {
         const Figures whole = trials_.run(options + saves, 3, mpi);
         trials_.keep_as("first");
 
-        // Whose first update may guess otherwise than it would have.
+        // The first speculative update of the resumed run may differ from that of the whole run.
         Figures gone_on = trials_.run(options + goes_on, 3, mpi);
         gone_on.rolled_back.clear();
         EXPECT_EQ(gone_on, tail_of(whole)) << schedule;
     }
 }
 
-// An optimizer of one moment, and one of none.
+// Optimizers with one moment and with none.
 TEST_F(Resume, IsBitForBitOfEveryOptimizer) {
     for (const char* optimizer : {"--optimizer sgd --momentum 0.9", "--optimizer sgd --momentum 0"}) {
         std::filesystem::remove_all(folder_.file("first"));

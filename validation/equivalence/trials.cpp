@@ -16,9 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int rows = 60;
-constexpr unsigned longest_row = 30;  // beyond the 24 positions of the models: some are cut in two
+constexpr unsigned longest_row = 30;  // more than the 24 positions of the models, so some rows are cut in two
 
-// Lines of 1 to 30 letters: words of few letters, so that there is something to learn.
+// Returns lines of 1 to 30 letters with a pattern that a model can learn.
 std::string text() {
     std::mt19937 random;
     std::string lines;

@@ -1,4 +1,4 @@
-// Trainings of small models in a folder of their own, run as a user runs them.
+// Trains small models in a temporary folder, as a user does.
 #pragma once
 
 #include <filesystem>
@@ -15,29 +15,30 @@ inline constexpr const char* in_single = " --dtype f32 --device cpu";
 
 class Trials {
 public:
-    // Makes a corpus of rows of unlike length, and the layout files, in `folder`, which is there. Trainings are
-    // of `steps`: twenty, unless told otherwise, with two evaluations.
+    // Makes a corpus of rows with different lengths, and the layout files, in the existing folder `folder`.
+    // `steps` has the options of trainings; the default is twenty steps with two evaluations.
     explicit Trials(std::filesystem::path folder, std::string steps = "--steps 20 --eval-every 10");
 
-    // A case under the MPI library of that number: see messages/program.hpp. Throws std::runtime_error with the
-    // program's words if it fails.
+    // Runs a case under MPI library number `mpi`: see messages/program.hpp. Throws std::runtime_error with the
+    // program's message if it fails.
     Figures run(const Case& chosen, std::size_t mpi);
 
-    // On emulated GPUs, which its ranks share, in these numbers.
+    // Runs a case with `dtype` on an emulated GPU that its ranks share, with `more` options.
     Figures run_on_gpu(const Case& chosen, const std::string& dtype, std::size_t mpi,
                        const std::string& more = "");
 
-    // The same training on a single rank, padded and in one micro-batch. Run once for each model and precision.
+    // Returns the results of the same training on a single rank, padded and in one micro-batch. It runs once
+    // per model and precision.
     const Figures& one_rank(const Case& chosen);
 
-    // Any training, complete but for its steps and the run directory; or for the run directory alone.
+    // Run any training. The first adds the options of steps and the run directory, the second only the latter.
     Figures run(const std::string& options, int ranks, std::size_t mpi);
     Figures run_steps(const std::string& options, int ranks, std::size_t mpi);
 
-    // The last run's directory under another name, to start from.
+    // Renames the directory of the last run, so that others can start from it.
     void keep_as(const std::string& name) const;
 
-    // The loss of a stored model on all rows, by `trireme evaluate` with these options.
+    // Returns the loss of a stored model on all rows, by `trireme evaluate` with these options.
     double evaluate(const std::string& options, int ranks, std::size_t mpi) const;
 
 private:

@@ -1,5 +1,5 @@
-// Schedules whose updates go ahead of the gradient's norm: what a single rank gives, whether every update was
-// right, or had to be rolled back and the forwards behind it run again.
+// Schedules with speculative updates have the results of a single rank, whether updates were valid or were
+// rolled back and the following forwards repeated.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ constexpr std::array all_validated{
 
 class ValidatedUpdates : public testing::Test {
 protected:
-    // 20 steps, drained for an evaluation in the middle.
+    // Runs 20 steps, with an evaluation in the middle that drains the pipeline.
     Figures run(const Validated& validated, const std::string& options, std::size_t mpi) {
         return trials_.run(training(validated) + validated.way + options, validated.ranks, mpi);
     }
@@ -52,7 +52,7 @@ protected:
         return trials_.run(training(validated) + options, 0, 0);
     }
 
-    // What about half of the gradients are longer than.
+    // Returns a clipping threshold that about half of the gradients exceed.
     double clip_of_some(const Validated& validated, const std::string& numbers) {
         std::vector<double> norms = one_rank(validated, numbers + " --clip 0").norms;
         std::ranges::sort(norms);
@@ -76,7 +76,8 @@ protected:
         EXPECT_TRUE(expected.rolled_back.empty());
     }
 
-    // An update goes ahead if the one before it had nothing to clip.
+    // Returns for each step whether its update is rolled back. An update is speculative only if the one before
+    // it was not clipped.
     static std::vector<bool> roll_backs_by(const std::vector<double>& norms, double clip) {
         std::vector<bool> rolled_back;
         bool goes_ahead = true;
@@ -94,7 +95,7 @@ protected:
         return text.str();
     }
 
-    // The simulator's ranks where it was built, otherwise those of an MPI library.
+    // The simulator if it was built, otherwise an MPI library.
     static std::size_t many_ranks() { return programs() - 1; }
 
 private:
@@ -130,7 +131,7 @@ TEST_P(ChosenValidatedUpdates, StandsWhereNothingIsClipped) {
     EXPECT_EQ(figures.rolled_back, std::vector<bool>(20, false));
 }
 
-// The first one is wrong, and those behind it wait.
+// Only the first update is speculative and rolled back; the others wait for the norm.
 TEST_P(ChosenValidatedUpdates, WaitsWhereAllIsClipped) {
     const std::string options = std::string(in_double) + clipped_at(0.01);
 

@@ -1,11 +1,11 @@
-// Runs many cases and writes one line for each: what differs most from a single rank, and the verdict. Cases
-// that the file has as equal are not run again, so that the command goes on where it was stopped, or where a
-// fault was found.
+// Runs many cases and writes one line per case: the largest differences from a single rank, and the verdict.
+// Cases that the file already has as equal are skipped, so that the command resumes after an interruption or a
+// corrected fault.
 //
 //   equivalence_product OUTPUT.csv [WAYS [emulated-gpu]]     every combination of levels of WAYS factors (3)
 //                                                            0: every case
 //
-// In the simulation; or, much slower, on emulated GPUs, for six steps.
+// Runs in the simulation; or, much slower, on emulated GPUs, for six steps.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -61,7 +61,7 @@ std::string header(const Product& product, const Question& asked, std::size_t ca
     return text.str();
 }
 
-// Heads the lines of one program. The tree had changes if "with changes" follows the commit.
+// The comment line above the lines of one program. If the tree had changes, "with changes" follows the commit.
 constexpr const char* program_mark = "# lines below are by trireme ";
 
 std::string program_line() {
@@ -94,7 +94,7 @@ std::string line_of(Trials& trials, const Case& chosen, bool is_on_emulated_gpu)
 
 class Report {
 public:
-    // Keeps the lines of an earlier run that need not be run again. The last one may be half a line.
+    // Keeps the lines of an earlier run that need not be repeated. Its last line may be incomplete.
     Report(const fs::path& output, const std::string& header) {
         std::ifstream before(output);
         std::ostringstream kept;
@@ -120,7 +120,7 @@ private:
     std::ofstream out_;
 };
 
-// How many were not equal.
+// Returns the number of cases that were not equal.
 int run_all(const Question& asked) {
     const validation::ScratchFolder folder;
     Trials trials(folder.file(""),

@@ -1,4 +1,4 @@
-// Any text is a cluster or is refused with a ConfigError.
+// Any text is a cluster, or it is refused with a ConfigError.
 #include "fuzz/target.hpp"
 #include "trireme/plan/cluster.hpp"
 

@@ -1,4 +1,4 @@
-// Any text is a config file of options of every kind, or is refused with a ConfigError.
+// Any text is a config file with options of every kind, or it is refused with a ConfigError.
 #include <string>
 #include <vector>
 

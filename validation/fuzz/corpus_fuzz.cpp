@@ -1,6 +1,6 @@
 // Any bytes are a corpus whose rows can be read, or opening, verifying or reading it ends with an Error. Bytes
-// that are no HDF5 file do not get far, so most inputs are read as damage to a corpus: a byte that chooses the
-// kind of its rows, then for each damaged byte three bytes of its position and one of its value.
+// that are no HDF5 file do not get far, so inputs are also read as damage to a corpus. The first byte chooses
+// the kind of its rows; then each damaged byte has three bytes for its position and one for its value.
 #include <algorithm>
 #include <array>
 #include <vector>

@@ -1,5 +1,4 @@
-// Any text is a list of decisions, each of which can be written and read back, or is refused with a
-// ConfigError.
+// Any text is a list of decisions that can be written and read back, or it is refused with a ConfigError.
 #include "fuzz/target.hpp"
 #include "trireme/plan/decision.hpp"
 

@@ -1,4 +1,4 @@
-// Any line is a row, or a row with a fault; what a row holds lies within it.
+// Any line is a row, or a row with a fault. The contents of a row are no longer than its line.
 #include <string>
 #include <string_view>
 
@@ -8,7 +8,7 @@
 void trireme::fuzz::jsonl(std::string_view bytes) {
     data::SourceRow row;
 
-    // The same row takes line after line, as in a file.
+    // The same row object reads line after line, as for a file.
     for (const std::string& line : {std::string(bytes), "{\"text\": \"" + std::string(bytes) + "\"}",
                                     "{\"ids\": [1, " + std::string(bytes) + "]}"}) {
         parse_json_row(line, row);

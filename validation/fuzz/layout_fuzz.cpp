@@ -1,4 +1,4 @@
-// Any text is a layout, which can be written and read back, or is refused with a ConfigError.
+// Any text is a layout that can be written and read back, or it is refused with a ConfigError.
 #include "fuzz/target.hpp"
 #include "trireme/plan/plan.hpp"
 

@@ -1,4 +1,4 @@
-// The function that libFuzzer calls, for the target that CMake names: TRIREME_FUZZ_TARGET=layout.
+// Defines the function that libFuzzer calls. CMake names its target: TRIREME_FUZZ_TARGET=layout.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Any text is a profile, which can be written and read back, or is refused with a ConfigError.
+// Any text is a profile that can be written and read back, or it is refused with a ConfigError.
 #include "fuzz/target.hpp"
 #include "trireme/plan/profile.hpp"
 

@@ -1,5 +1,5 @@
-// Runs fuzz targets without libFuzzer, so that every compiler and every ctest run has their promises checked:
-//   fuzz_replay TARGET CORPUS_FOLDER   the committed inputs, damaged copies of them, and drawn inputs
+// Runs fuzz targets without libFuzzer, so that every compiler and every ctest run checks their promises:
+//   fuzz_replay TARGET CORPUS_FOLDER   the committed inputs, damaged copies of them, and random inputs
 //   fuzz_replay TARGET FILE...         findings to look at again
 // Inputs are the same in every run.
 #include <algorithm>
@@ -43,7 +43,7 @@ constexpr std::array<Target, 12> targets = {{{"cluster", fuzz::cluster},
 
 constexpr std::size_t longest_drawn = 300;  // bytes
 
-// Every second input is bytes of all values, the others are mostly printable.
+// Returns bytes of all values for every second seed, and mostly printable ones for the others.
 std::string drawn_input(unsigned seed) {
     std::mt19937 random(seed);
     std::string input(random() % longest_drawn, '\0');
@@ -54,7 +54,7 @@ std::string drawn_input(unsigned seed) {
     return input;
 }
 
-// Some bytes are exchanged, and a part is cut out or repeated.
+// Exchanges some bytes, and may cut out or repeat a piece.
 std::string damaged(std::string input, unsigned seed) {
     std::mt19937 random(seed);
     if (input.empty()) return input;

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs every fuzz target with libFuzzer for a given time each, one after the other. Needs Clang and its runtime
+# Runs every fuzz target with libFuzzer for a given time, one after the other. Needs Clang and its runtime
 # (Debian: clang, libclang-rt-14-dev).
 #
-#   validation/fuzz/run.sh [SECONDS] [TARGET...]    600 seconds for each of all targets, by default
+#   validation/fuzz/run.sh [SECONDS] [TARGET...]    default: 600 seconds per target, all targets
 #
-# New inputs go to build/fuzz/corpus/<target>, and a later call begins from there. A target that has had its time at this
-# commit is noted in build/fuzz/done and passed over by the next call, so a run that was stopped can be continued. Inputs
-# that break a promise are left in build/fuzz/findings/<target>-*; fix the fault and copy the input to
+# New inputs go to build/fuzz/corpus/<target>, from which a later call starts. A target that has finished at
+# this commit is noted in build/fuzz/done and skipped by the next call, so a stopped run can be continued.
+# Failing inputs are kept in build/fuzz/findings/<target>-*. Fix the fault and copy the input to
 # validation/fuzz/corpus/<target>, which ctest replays.
 set -euo pipefail
 

@@ -1,4 +1,4 @@
-// Any bytes are a safetensors file whose tensors tile what is behind its header, or are refused with a
+// Any bytes are a safetensors file whose tensors tile the data after its header, or they are refused with a
 // ConfigError.
 #include <array>
 #include <cstddef>
@@ -15,8 +15,8 @@ namespace {
 using namespace trireme;
 using fuzz::require;
 
-// Headers that are nearly right get further than any bytes do. The length before each is as long as it should
-// be.
+// Headers that are nearly right get further than random bytes do. The length that a file states before its
+// header is taken to be right.
 const std::array<std::string, 6> headers{
     R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},)"
     R"("b":{"dtype":"BF16","shape":[3],"data_offsets":[16,22]}}      )",
@@ -35,7 +35,7 @@ void expect_tiles(const archive::SafetensorsHeader& header, std::uint64_t data_b
     require(end == data_bytes, "tensors do not end where the file does");
 }
 
-// What was read can be written, and is read again as it was.
+// A header that was read can be written, and reads back unchanged.
 void expect_round_trip(archive::SafetensorsHeader header, std::uint64_t data_bytes) {
     const std::string text = lay_out_safetensors(header);
     require(text.size() % 8 == 0, "a header is not padded");
@@ -69,8 +69,8 @@ void expect_file_or_refusal(std::string_view bytes) {
     expect_header_or_refusal(bytes.substr(8, length), bytes.size() - 8 - length);
 }
 
-// The first bytes of the input choose a header, a place in it, how much is cut out there, and how many bytes of
-// tensors follow; the others are put in.
+// The first bytes of the input choose a header, a position in it, how much is cut out there, and how many bytes
+// of tensors follow. The other bytes are inserted there.
 void expect_damage_to_be_seen(std::string_view input) {
     if (input.size() < 4) return;
     const auto number = [&](std::size_t i) {

@@ -1,5 +1,5 @@
-// Any text is a schedule that can be planned or is refused with a ConfigError. One that is not refused can be
-// written and read back.
+// Any text is a schedule that can be planned, or it is refused with a ConfigError. A schedule that is not
+// refused can be written and read back.
 #include "fuzz/target.hpp"
 #include "trireme/plan/plan.hpp"
 #include "trireme/schedule/schedule_text.hpp"

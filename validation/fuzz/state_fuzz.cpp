@@ -1,4 +1,4 @@
-// Any text is the state of a checkpoint, which can be written and read back, or is refused with a ConfigError.
+// Any text is a checkpoint state that can be written and read back, or it is refused with a ConfigError.
 #include "fuzz/target.hpp"
 #include "trireme/checkpoint/checkpoint_state.hpp"
 

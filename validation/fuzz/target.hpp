@@ -1,4 +1,4 @@
-// The fuzz targets. Each promises something of any bytes, and throws BugError where the promise is broken.
+// The fuzz targets. Each promises something for any bytes, and throws BugError if the promise is broken.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ inline void require(bool is_kept, const char* promise) {
     if (!is_kept) throw BugError(promise);
 }
 
-// Calls `use` with what `read` returns, unless it refuses the bytes with a ConfigError.
+// Calls `use` with the result of `read`, unless that refuses the bytes with a ConfigError.
 template <class Read, class Use>
 void read_or_refuse(Read&& read, Use&& use) {
     const auto found = [&]() -> std::optional<decltype(read())> {

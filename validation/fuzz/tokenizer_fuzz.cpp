@@ -1,4 +1,5 @@
-// Any bytes are a text that comes back whole; any bytes are a tokenizer or are refused with a ConfigError.
+// Any bytes are a text that comes back unchanged. Any bytes are a tokenizer, or they are refused with a
+// ConfigError.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +36,7 @@ void expect_tokenizer_or_refusal(std::string_view serialised) {
 }
 
 // A tokenizer's own file with some bytes exchanged or cut away gets further than random bytes do. It is also
-// much slower to read, so one input in eight asks for it.
+// much slower to read, so only one input in eight uses it.
 void expect_damage_to_be_seen(std::string_view input) {
     if (input.size() < 3 || static_cast<unsigned char>(input.back()) % 8u != 0) return;
     std::string file = tokenizers[1].to_bytes();

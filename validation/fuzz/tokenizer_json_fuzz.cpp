@@ -1,4 +1,4 @@
-// Any text is a tokenizer.json whose tokenizer can be written, read back and used, or is refused with a
+// Any text is a tokenizer.json whose tokenizer can be written, read back and used, or it is refused with a
 // ConfigError.
 #include "fuzz/target.hpp"
 #include "trireme/data/tokenizer.hpp"

@@ -1,4 +1,5 @@
-# An nvcc that is too old is left out with a sentence. Run by cmake -P in a folder of the test's own.
+# Tests that too old an nvcc is rejected with a message. Run by cmake -P in a folder of its own.
+#
 include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/CudaCompiler.cmake)
 
 function(expect_complaint version_text expected)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Converts Hugging Face's models to checkpoints and back, and looks for any difference.
+"""Converts Hugging Face's models to checkpoints and back, and reports any difference.
 
     round_trip.py PROGRAM     PROGRAM is the path of trireme
 
-Tiny random models of all families, as float32 and bfloat16, in one file and in shards. For each: tensors of
-the export and of the checkpoint's model.h5 equal the original's bit for bit, a single file byte for byte, an
-index in what it sums up (which shard a tensor is in is free), and transformers computes the same logits from
-it. Prints a line per case; exit code 1 if anything differs.
+The models are tiny, random and of all families, in float32 and bfloat16, in one file and in shards. For each, the
+tensors of the export and of the checkpoint's model.h5 equal the original's bit for bit. A single file is equal byte
+for byte. An index has the same metadata and names, but may assign tensors to other shards. transformers computes the
+same logits from the export. Prints a line per case; exit code 1 if anything differs.
 
 Needs torch, transformers, safetensors and h5py.
 """
@@ -81,7 +81,7 @@ def random_model(make, dtype):
 
 
 def outputs(model):
-    """Every tensor that the model gives for one batch."""
+    """Returns every tensor that the model gives for one batch."""
     with torch.no_grad():
         if model.config.model_type == "vit":
             images = torch.linspace(-1, 1, 2 * 3 * 12 * 12).reshape(2, 3, 12, 12).to(model.dtype)
@@ -123,7 +123,7 @@ def differences_of_files(original, export):
 
 
 def differences_of_outputs(model, original, export):
-    # Both come from files: a model that was cast in memory has cast the tables that it computes as well.
+    # Both models come from files: a model that was cast in memory has also cast the tables that it computes.
     kind = type(model)
     models = [kind.from_pretrained(folder, dtype="auto").eval() for folder in (original, export)]
     first, second = map(outputs, models)

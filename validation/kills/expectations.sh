@@ -1,5 +1,6 @@
-# Sourced by run.sh: what a job did when it was struck, and what is expected behind that.
-# shellcheck shell=bash disable=SC2154  # what run.sh sets
+# Sourced by run.sh. Functions that classify what a job did when it was killed, and check the state after the
+# kill.
+# shellcheck shell=bash disable=SC2154  # variables that run.sh sets
 
 what_it_did() {
     local last
@@ -35,7 +36,7 @@ expect_the_end() {
     kill_what_is_left
 }
 
-# MPICH's launcher says it on standard output, and names some process of the node.
+# MPICH's launcher reports the death on standard output, and may name any process of the node.
 expect_its_name() {
     if [ $launcher = mpich ]; then
         grep -qE "KILLED BY SIGNAL: 9|BAD TERMINATION" "$run.out" "$run.err" || fail "nobody says that a rank died"
@@ -47,7 +48,8 @@ expect_its_name() {
     fi
 }
 
-# One that was begun before, with all parts on the disk, may still get its name.
+# Fails if survivors began a checkpoint. A checkpoint that was begun before the kill, with all parts on the
+# disk, may still be renamed to its final name.
 expect_no_new_checkpoints() {
     local name
     for name in $(names_in_checkpoints | grep '^step-'); do
@@ -62,9 +64,9 @@ expect_no_new_checkpoints() {
     [ -z "$name" ] || [ -d "$run/checkpoints/$name" ] || fail "latest names $name, which is not there"
 }
 
-# What each start says of itself.
+# Checks which checkpoint each start says that it resumed from.
 expect_to_have_gone_on() {
-    [ -s "$run/manifest.json" ] || return 0  # killed before
+    [ -s "$run/manifest.json" ] || return 0  # killed before the manifest was written
     if [ -z "$expected" ]; then
         ! grep -q resumed_from "$run/manifest.json" || fail "it went on although there was no whole checkpoint"
     else
@@ -73,7 +75,7 @@ expect_to_have_gone_on() {
     fi
 }
 
-# Those of steps that a later start trains again, too.
+# Compares all recorded losses, including those of steps that a later start trains again.
 compare_losses() {
     local other
     losses_of "$run" > "$run.losses"

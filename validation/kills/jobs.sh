@@ -1,5 +1,5 @@
-# Sourced by run.sh: the jobs that are killed, and their processes.
-# shellcheck shell=bash disable=SC2154  # what run.sh sets
+# Sourced by run.sh. Starts the jobs that are killed, and finds their processes.
+# shellcheck shell=bash disable=SC2154  # variables that run.sh sets
 
 write_decisions() {
     local -a layouts=(
@@ -14,8 +14,9 @@ write_decisions() {
     done > "$work/recorded.jsonl"
 }
 
-# The start of a job in the run directory $run, with more options. Each rank says which process it is. Of TMPDIR each
-# job has its own: by it all of its processes are known, and Open MPI's jobs of one user fall out over a shared one.
+# Starts a job in the run directory $run with additional options. Each rank records its process id. Each job has
+# its own TMPDIR: it identifies all of the job's processes, and Open MPI jobs of one user fail with a shared
+# one.
 start() {
     starts=$((starts + 1))
     temporary=$work/t$starts
@@ -50,7 +51,7 @@ clear_away() {
 }
 is_running() { kill -0 "$job" 2> /dev/null; }
 
-# Its exit code, once it has ended.
+# Waits for the job to end and records its exit code.
 code_of_job() {
     local code=0
     wait "$job" 2> /dev/null || code=$?

@@ -1,21 +1,22 @@
 #!/usr/bin/env bash
-# Kills ranks of small training runs at random moments, and looks at what comes of it.
+# Kills ranks of small training runs at random moments, and checks the consequences.
 #
 #   validation/kills/run.sh PROGRAM MPIEXEC COUNT [SEED]
 #   validation/kills/run.sh build/release/bin/trireme mpirun 60
 #   validation/kills/run.sh build/release/bin/trireme-mpich mpiexec.mpich 60 4711
 #
-# Four ranks train, save every other step, and change their plan every third: as a file says, or as a policy decides
-# about a rank that is slow. One of them gets SIGKILL: some time behind the start, behind a step, while a checkpoint is
-# written, or while the plan changes; the job then goes on with --resume auto, and is killed again. Behind each kill
+# Four ranks train, save every second step, and change their plan every third step: either as a file says, or as
+# a policy decides about a slow rank. One rank gets SIGKILL: some time after the start, after a step, while a
+# checkpoint is written, or while the plan changes. The job then resumes with --resume auto and is killed again.
+# After each kill
 #
 #   - no process of the job is left within 10 s;
-#   - somebody says which rank died (MPICH: that one did);
-#   - survivors have begun no checkpoint and named none that was not begun before;
-#   - the next start goes on from the last whole checkpoint, and all losses are, to the last digit, those of a run that
-#     nobody disturbed: of one that follows the same decisions.
+#   - a message says which rank died (MPICH: that a rank died);
+#   - survivors have begun no checkpoint, and named none that was not begun before the kill;
+#   - the next start resumes from the last complete checkpoint, and all losses are, to the last digit, those of an
+#     undisturbed run that follows the same decisions.
 #
-# SEED draws who is killed when; what the ranks have got done by then is the machine's.
+# SEED determines which rank is killed and when. How far the ranks have come by then depends on the machine.
 set -euo pipefail
 
 usage="it is validation/kills/run.sh PROGRAM MPIEXEC COUNT [SEED]"
@@ -28,11 +29,11 @@ ranks=4
 steps=30
 between_saves=2
 between_changes=3
-kills_of_a_run=4      # then it may come to its end
-polls_to_the_end=100  # of 0.1 s: where this script does not get to run, the job has not had that time either
+kills_of_a_run=4      # afterwards the run may finish
+polls_to_the_end=100  # 0.1 s each; if this script does not get the CPU, the job has not either
 polls_to_the_aim=6000
 
-# Open MPI refuses root and more ranks than cores, unless told; see cmake/Tests.cmake.
+# By default Open MPI refuses root and more ranks than cores; see cmake/Tests.cmake.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl_vader_single_copy_mechanism=none
 export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_hwloc_default_binding_policy=none
@@ -45,13 +46,13 @@ esac
 
 work=$(mktemp -d /tmp/trireme-kills-XXXXXX)
 mkdir "$work/ranks"
-exec {nothing}<> <(:)  # what pause reads, in vain
+exec {nothing}<> <(:)  # an empty pipe, so that read in pause() times out
 
 declare -A met=([starting]=0 [training]=0 [saving]=0 [changing]=0)
 kills=0 failures=0 runs=0 starts=0 compared=0 unnamed=0 hung=0 late=0 changes=0
-job=0 run=  # the launcher's process, and the run directory
+job=0 run=  # the launcher's process id, and the run directory
 
-# ---- words and numbers
+# ---- output and records
 
 say() { printf '%s\n' "$*"; }
 
@@ -64,7 +65,7 @@ draw() { drawn=$(($1 + RANDOM % ($2 - $1 + 1))); }  # from $1 to $2
 
 pause() { read -rt "$1" -u "$nothing" || true; }
 
-# "7 4.1729" for each step of a steps.jsonl, whose last line may be cut off.
+# Prints "7 4.1729" for each step of a steps.jsonl, whose last line may be incomplete.
 losses_of() { sed -n 's/^{"step":\([0-9]*\),"loss":\([^,]*\),.*}$/\1 \2/p' "$1/steps.jsonl" 2> /dev/null || true; }
 
 steps_of() { sed -n 's/^{"step":\([0-9]*\),.*}$/\1/p' "$1" 2> /dev/null || true; }
@@ -77,7 +78,7 @@ last_step() {
 
 names_in_checkpoints() { (cd "$run/checkpoints" 2> /dev/null && ls -A) || true; }
 
-# The one that a start with --resume auto goes on from: a kill may come before `latest` is written.
+# Prints the checkpoint that --resume auto resumes from. A kill may come before `latest` is written.
 resumable() {
     if [ -e "$run/checkpoints/latest" ]; then
         cat "$run/checkpoints/latest"
@@ -91,7 +92,7 @@ source "$here/jobs.sh"
 source "$here/expectations.sh"
 trap clear_away EXIT
 
-# ---- when
+# ---- choice of the moment
 
 draw_kill() {
     RANDOM=$(((seed * 7919 + starts) % 32768))
@@ -109,14 +110,14 @@ draw_kill() {
     delay_ms=$drawn
 }
 
-# Steps behind which a plan changes, or is looked at.
+# True after steps at which a plan changes or the policy decides.
 is_time_for_change() { (($1 > 0 && $1 < steps && $1 % between_changes == 0)); }
 
 is_reached() {
     local last
     [ -s "$work/ranks/$victim" ] || return 1
     [ $aim != time ] || return 0
-    [ -e "$run/manifest.json" ] || return 1  # the steps on record may still be those of the start before
+    [ -e "$run/manifest.json" ] || return 1  # the recorded steps may still be those of the previous start
     last=$(last_step)
     ((last >= from + ahead)) || return 1
     case $aim in
@@ -126,13 +127,13 @@ is_reached() {
     esac
 }
 
-# False where the job has ended by itself.
+# Waits for the chosen moment of the kill; returns false if the job ended by itself.
 come_to_the_aim() {
     local polls=0
     until is_reached; do
         is_running || return 1
         pause 0.005
-        ((++polls < polls_to_the_aim)) || break  # stands still, or the aim is never met: then any moment will do
+        ((++polls < polls_to_the_aim)) || break  # the job hangs or never meets the condition: then any moment will do
     done
     pause "$((delay_ms / 1000)).$(printf '%03d' $((delay_ms % 1000)))"
     is_running
@@ -140,7 +141,7 @@ come_to_the_aim() {
 
 # ---- runs
 
-# False where it came too late, and the run has come to its end.
+# Kills the rank and checks the consequences; returns false if the kill came too late and the run has finished.
 strike() {
     kill -KILL "$(< "$work/ranks/$victim")" 2> /dev/null || true
     begun=$(names_in_checkpoints)
@@ -167,10 +168,10 @@ options_of_policy() {
         options=(--resume auto --straggler uneven --look-every $between_changes --slow "rank=1,factor=8,steps=3:14")
 }
 
-# A run that has come to its end is as if nobody had disturbed it.
+# Checks that a finished run equals an undisturbed one.
 expect_a_whole_run() {
     local reference=recorded
-    # One that was killed behind its last checkpoint has nobody to clear away what it was about to.
+    # After a kill that follows the last checkpoint, no rank is left to remove an unfinished one.
     [ "$(cat "$work/code")" != 0 ] || [[ $(names_in_checkpoints) != *partial* ]] ||
         fail "a checkpoint that was not finished is left"
     if [ $policy = uneven ]; then
@@ -178,7 +179,7 @@ expect_a_whole_run() {
         touch "$run/decisions.jsonl"
         changes=$((changes + $(wc -l < "$run/decisions.jsonl")))
         local -a looks=(--straggler uneven --look-every $between_changes)
-        [ -s "$run/decisions.jsonl" ] || looks=()  # nobody decided anything: the one beside it must not, either
+        [ -s "$run/decisions.jsonl" ] || looks=()  # without decisions the reference run must not make any, either
         train_undisturbed replayed "$run/decisions.jsonl" "${looks[@]}"
     else
         steps_of "$run/decisions.jsonl" | cmp -s - <(seq $between_changes $between_changes $((steps - 1))) ||
@@ -188,7 +189,7 @@ expect_a_whole_run() {
     cmp -s "$run.losses" "$work/$reference.losses" || fail "steps.jsonl does not have each step once"
 }
 
-# Its losses go to $work/NAME.losses.
+# Trains the reference run without kills; its losses go to $work/NAME.losses.
 train_undisturbed() {
     local name=$1 of=$run
     cp "$2" "$work/$name.decisions"
@@ -202,7 +203,7 @@ train_undisturbed() {
     [ "$(wc -l < "$work/$name.losses")" = $steps ] || { say "a run that nobody disturbed lacks steps"; exit 1; }
 }
 
-# False where the run is at its end.
+# Returns false if the run has finished.
 kill_once() {
     draw_kill
     expected=$(resumable)
@@ -226,7 +227,7 @@ disturb_a_run() {
     ((runs % 2)) || policy=uneven
     options_of_policy
     while ((kills < count && kills < until_kill && failures == failed)); do
-        [ "$(resumable)" != step-$steps ] || break  # killed behind its last checkpoint
+        [ "$(resumable)" != step-$steps ] || break  # killed after its last checkpoint
         kill_once || break
     done
     ((failures == failed)) || return 0

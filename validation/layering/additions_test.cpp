@@ -1,4 +1,5 @@
-// The cost of an addition: how many product files name it. docs/contributing.md has the steps for each kind.
+// Measures the cost of an addition: how many product files name it. docs/contributing.md has the steps for each
+// kind.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -15,7 +16,7 @@ namespace {
 
 struct Addition {
     const char* kind;
-    const char* names;  // of one that exists: a regular expression for its code
+    const char* names;  // regular expression for the names of an existing addition
     std::size_t files;
 };
 

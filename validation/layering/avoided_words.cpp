@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Words of letters, digits and underscores.
+// Returns the words, which consist of letters, digits and underscores.
 std::vector<std::string> words_in(const std::string& text) {
     std::vector<std::string> words;
     std::string word;
@@ -29,7 +29,7 @@ std::vector<std::string> words_in(const std::string& text) {
     return words;
 }
 
-// A comment line that continues the one above it begins with whatever word comes next.
+// Only the first line of a comment counts: a line that continues it begins with any word.
 std::size_t comments_without_subject(const std::string& comments) {
     static const std::set<std::string> starts{"Of", "Likewise", "That", "Who", "None", "Whether"};
     std::size_t count = 0;

@@ -1,5 +1,5 @@
-// The number of avoided words in each source may only fall. A new source has none; one that is renamed takes
-// its number along.
+// The number of avoided words in each source may only fall. A new source must have none. The line of a renamed
+// source is renamed in avoided_words.txt.
 #include "layering/avoided_words.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace trireme::layering {
 namespace {
 
 const std::string committed = TRIREME_SOURCE_DIR "/validation/layering/avoided_words.txt";
-const std::string counted = TRIREME_COUNTS;  // where the test leaves what it counts
+const std::string counted = TRIREME_COUNTS;  // the test writes its counts there
 
 TEST(AvoidedWords, HaveTheCommittedNumbers) {
     const auto before = read_counts(committed);

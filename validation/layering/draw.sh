@@ -3,8 +3,8 @@
 #
 # usage: validation/layering/draw.sh [COMMIT]     (default: the working tree)
 #
-# An arrow leads from a room to a room that it includes, unless another path of arrows leads there, too. The label
-# of a room has its number of sources and of lines.
+# An arrow leads from a room to a room that it includes, unless another path of arrows also leads there. The
+# label of a room shows its number of sources and lines.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -1,5 +1,4 @@
-// No room keeps mutable state with static storage duration: it is what lets many simulated ranks share a
-// process.
+// No room keeps mutable state with static storage duration. This lets many simulated ranks share a process.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +18,7 @@ constexpr bool sanitized = true;
 constexpr bool sanitized = false;
 #endif
 
-// The paths that the build wrote, one a line.
+// Returns the paths of libraries that the build wrote, one per line.
 std::vector<std::string> room_libraries() {
     std::ifstream in(TRIREME_ROOM_LIBRARIES);
     std::vector<std::string> all;

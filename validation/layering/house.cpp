@@ -10,7 +10,7 @@
 namespace trireme::layering {
 namespace {
 
-// A line "name: word word ...".
+// A line "name: word word ..." of doors.txt or vendors.txt.
 struct Entry {
     std::string name;
     std::vector<std::string> words;

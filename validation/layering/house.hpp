@@ -1,4 +1,4 @@
-// The house as doors.txt and vendors.txt draw it.
+// The rooms (modules) and vendors (libraries) that doors.txt and vendors.txt list.
 #pragma once
 
 #include <filesystem>
@@ -8,27 +8,28 @@
 
 namespace trireme::layering {
 
+// A module: a folder of src/ and of include/trireme/, or a folder of such a module with a line of its own.
 struct Room {
     std::string name;
     bool pure = false;
-    std::set<std::string> uses;  // names of rooms
+    std::set<std::string> uses;  // names of the rooms that it may include
 };
 
 struct Vendor {
-    std::string pattern;              // of a header, with *
+    std::string pattern;              // matches header names; may hold *
     std::vector<std::string> places;  // folders that may include it, such as src/comm/mpi
 };
 
 class House {
 public:
-    // Throws std::runtime_error naming file and line where a line cannot be read, a room is named twice, or a
-    // room uses one that does not stand above it.
+    // Throws std::runtime_error with file and line if a line cannot be read, a room is named twice, or a room
+    // uses one that does not stand above it.
     House(const std::filesystem::path& doors, const std::filesystem::path& vendors);
 
-    const Room* room(const std::string& name) const;  // null where there is none
-    // The folders of a room that have lines of their own, such as "schedule/check".
+    const Room* room(const std::string& name) const;  // null if there is none
+    // Returns the folders of a room that have lines of their own, such as "schedule/check".
     std::vector<std::string> folders_of(const std::string& room) const;
-    const Vendor* vendor_of(const std::string& header) const;  // the first that fits; null where none does
+    const Vendor* vendor_of(const std::string& header) const;  // the first that matches; null if none does
     const std::vector<Room>& rooms() const { return rooms_; }
 
 private:

@@ -1,4 +1,4 @@
-// The source tree keeps the rules of the house, and each planted violation is found, with its file and line.
+// The source tree keeps the layering rules, and each planted violation is found, with its file and line.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ House our_house() {
     return {folder + "doors.txt", folder + "vendors.txt"};
 }
 
-// What is found in a tree of this one file.
+// Returns the violations in a tree of this one file.
 Lines found_in(const std::string& path, const std::string& text) {
     const PlantedTree tree;
     tree.plant(path, text);
@@ -100,7 +100,7 @@ TEST(Layering, FindsAFileWithTooManyIncludes) {
               Lines{"src/base/log.cpp:21: 21 includes, the limit is 20; divide its work"});
 }
 
-// A file that serves one caller joins its caller.
+// A file that serves one caller should be merged into its caller.
 TEST(Layering, FewFilesAreSmall) {
     std::size_t all = 0;
     std::size_t small = 0;
@@ -288,7 +288,7 @@ TEST(Layering, FindsNamesThatSayNothing) {
               Lines{"src/base/utils.cpp:1: 'utils' says nothing; name it after its one concept"});
 }
 
-// The message of a house that cannot be read; empty where it can.
+// Returns the message of a House that cannot be read; empty if it can.
 std::string refusal(const std::string& doors) {
     const PlantedTree tree;
     const std::filesystem::path file = tree.plant("doors.txt", doors);

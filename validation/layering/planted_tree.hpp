@@ -1,4 +1,4 @@
-// A source tree in a temporary directory, for planting violations; gone with its owner.
+// A source tree in a temporary directory, for planting violations. It is removed with its owner.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@ public:
     PlantedTree(const PlantedTree&) = delete;
     PlantedTree& operator=(const PlantedTree&) = delete;
 
-    // Writes a file, path relative to the root, with its folders; returns where it lies.
+    // Writes a file and its folders; `path` is relative to the root. Returns the full path.
     std::filesystem::path plant(const std::string& path, const std::string& text) const;
 
     const std::filesystem::path& root() const { return root_; }

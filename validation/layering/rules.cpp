@@ -31,7 +31,7 @@ bool contains(const List& list, const std::string& word) {
 
 bool starts_with(const std::string& text, const std::string& start) { return text.rfind(start, 0) == 0; }
 
-// Every room that `words` names, for a message.
+// Joins `words` for a message.
 template <class Words>
 std::string joined(const Words& words) {
     std::string all;
@@ -40,12 +40,12 @@ std::string joined(const Words& words) {
 }
 
 struct File {
-    fs::path path;  // below root: src/data/corpus.cpp
+    fs::path path;  // relative to the root: src/data/corpus.cpp
     std::string text;
     bool is_public() const { return *path.begin() == "include"; }
     bool is_header() const { return path.extension() == ".hpp" || path.extension() == ".cuh"; }
 
-    // src/data/corpus.cpp and include/trireme/data/corpus.hpp are in room data; empty where there is no folder.
+    // Returns "data" for src/data/corpus.cpp and include/trireme/data/corpus.hpp; empty if there is no folder.
     std::string room() const {
         const std::ptrdiff_t depth = is_public() ? 2 : 1;
         return std::distance(path.begin(), path.end()) > depth + 1 ? std::next(path.begin(), depth)->string()
@@ -129,12 +129,12 @@ void Inspection::inspect_folders() {
     }
 }
 
-// A class is defined in one source, beside those that stand in for each other on a platform.
+// A class is defined in one source, except in sources that replace each other on a platform.
 void Inspection::inspect_classes() {
     const std::regex platform(R"(/(cuda|simulated|wall)/|/(no_gpu|no_nccl|onednn_|blas_)[^/]*$)");
     const std::regex definition(R"(^[^\s/#=;(][^\n=;(]*?\b([A-Z]\w+)::(~?\w+|operator[^\s\w]+)\()",
                                 std::regex::multiline);
-    std::map<std::string, std::string> sources;  // of the class of a room
+    std::map<std::string, std::string> sources;  // first source of each class of a room
     for (const File& file : files({"src"})) {
         if (file.is_header() || std::regex_search(file.path.generic_string(), platform)) continue;
         std::set<std::string> classes;
@@ -149,8 +149,8 @@ void Inspection::inspect_classes() {
     }
 }
 
-// "schedule/check" for a source there and for a public header whose source is there. Empty if the room's
-// folders have no lines in doors.txt.
+// Returns "schedule/check" for a source there and for a public header whose source is there. Empty if the
+// room's folders have no lines in doors.txt.
 std::string Inspection::folder_of(const fs::path& file) const {
     const std::string room = File{file, {}}.room();
     for (const std::string& folder : house_.folders_of(room)) {
@@ -169,9 +169,9 @@ void Inspection::inspect_folder_door(const File& file, const Include& include, c
     say(file, include.line, from + " has no door to " + to + "; it may use " + joined(house_.room(from)->uses));
 }
 
-// The declarations of a file are in the namespace of its room. Those of base are in the project's, and those of
-// a file that replaces a room's functions, such as comm/mpi/simulated/device.cpp, in the namespace of that
-// room.
+// The declarations of a file are in the namespace of its room. Those of base are in the project's namespace.
+// Those of a file that replaces a room's functions, such as comm/mpi/simulated/device.cpp, are in the namespace
+// of that room.
 void Inspection::inspect_namespace(const File& file) {
     const std::string own = file.room() == "base" ? "trireme" : "trireme::" + file.room();
     const std::string code = code_only(file.text);
@@ -244,7 +244,7 @@ void Inspection::inspect_door(const File& file, const Room& room, const Include&
     }
 }
 
-// False where the include is no private header: one beside the including file, or below src/.
+// Returns false unless the include is a private header, which lies beside the including file or below src/.
 bool Inspection::inspect_private(const File& file, const Room& room, const Include& include) {
     const fs::path beside = file.path.parent_path() / include.header;
     const bool is_beside = include.quoted && fs::exists(root_ / beside);

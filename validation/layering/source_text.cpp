@@ -8,7 +8,7 @@
 namespace trireme::layering {
 namespace {
 
-// Walks over a text once; each blank_* function starts at the first character of what it blanks.
+// Walks over a text once. Each blank_* function starts at the first character that it blanks.
 class Blanking {
 public:
     explicit Blanking(const std::string& text) : text_(text) {}

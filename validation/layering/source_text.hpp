@@ -10,21 +10,21 @@ namespace trireme::layering {
 
 struct Include {
     std::size_t line;    // from 1
-    std::string header;  // what stands between the quotes or angles; empty where a macro stands there
+    std::string header;  // between the quotes or angles; empty if it is a macro
     bool quoted;
 };
 
-// `text` with every comment and the inside of every literal replaced by blanks. Line ends stay, so a line of
-// the result is the same line of the source. Knows raw strings and digit separators.
+// Returns `text` with every comment and every literal replaced by blanks. Line ends stay, so a line of the
+// result is the same line of the source. Handles raw strings and digit separators.
 std::string code_only(const std::string& text);
 
-// `text` with everything but its comments replaced by blanks. Line ends stay.
+// Returns `text` with everything but its comments replaced by blanks. Line ends stay.
 std::string comments_only(const std::string& text);
 
-// In the order of the text; includes inside comments are not there.
+// Returns the includes in the order of the text, without those inside comments.
 std::vector<Include> includes(const std::string& text);
 
-// Without the line ends; a last line without one counts.
+// Returns the lines without their line ends; a last line without one counts.
 std::vector<std::string> lines(const std::string& text);
 
 }  // namespace trireme::layering

@@ -11,7 +11,7 @@
 namespace trireme::layering {
 namespace {
 
-// A file name as one word of a shell command.
+// Returns a file name as one word of a shell command.
 std::string quoted(const std::string& word) {
     std::string all = "'";
     for (const char c : word) all += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -35,8 +35,8 @@ std::string trimmed(const std::string& text) {
     return from == std::string::npos ? "" : text.substr(from, text.find_last_not_of(' ') - from + 1);
 }
 
-// A line of `nm --format=sysv`: name|value|class|type|size|line|section. Demangled names may hold a | too, so
-// the fields are counted from the end. Empty for other lines.
+// Returns the fields of a line of `nm --format=sysv`: name|value|class|type|size|line|section; empty for other
+// lines. Fields are counted from the end, because demangled names may hold a |, too.
 std::vector<std::string> fields(const std::string& line) {
     constexpr std::size_t count = 7;
     std::vector<std::string> all(count);
@@ -56,8 +56,8 @@ bool is_writable(const std::string& section) {
            section.compare(0, 12, ".data.rel.ro") != 0;
 }
 
-// The stream initialiser of <iostream>, the exception handler's reference, what other people's templates keep,
-// and what nvcc writes around kernels.
+// True for the stream initialiser of <iostream>, the exception handler's reference, static members of other
+// libraries' templates, and what nvcc writes around kernels.
 bool is_known(const std::string& name) {
     return std::regex_search(
         name, std::regex(R"(^(guard variable for )?((std|__gnu_cxx|boost|fmt|nlohmann)::|__device_stub__))"

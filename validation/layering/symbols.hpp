@@ -13,9 +13,9 @@ struct Symbol {
     std::string section;  // .bss, .data, .tbss, ...
 };
 
-// The objects, thread-locals and guard variables of a library that lie in writable sections. Constants do not:
-// they are in .rodata, or in .data.rel.ro where they hold addresses. Left out is what compiler and C++ library
-// put there themselves. Throws std::runtime_error where nm fails.
+// Returns the objects, thread-locals and guard variables of a library that lie in writable sections. Constants
+// lie in .rodata, or in .data.rel.ro if they hold addresses. Symbols that compilers and other libraries put
+// there are ignored. Throws std::runtime_error if nm fails.
 std::vector<Symbol> mutable_symbols(const std::string& nm, const std::string& library);
 
 }  // namespace trireme::layering

@@ -1,4 +1,4 @@
-// That a model knows classes by their names, however a corpus numbers them.
+// A model knows classes by their names, independent of the numbers that a corpus gives them.
 #include "messages/workplace.hpp"
 
 namespace trireme::messages {
@@ -6,7 +6,7 @@ namespace {
 
 class Classes : public Workplace {
 protected:
-    // A corpus NAME.h5 of the rows, whose classes are numbered as they come.
+    // Makes the corpus NAME.h5 from rows. Classes are numbered in the order of their first row.
     void make(const std::string& name, const std::string& rows) const {
         write(name + ".jsonl", rows);
         const Outcome outcome = run("prepare " + name + ".jsonl --label kind --special-tokens bert --quiet " +
@@ -22,7 +22,7 @@ protected:
         ASSERT_EQ(outcome.code, 0) << outcome.err;
     }
 
-    // The figures of a corpus: its lines behind the one that names the corpus.
+    // Returns the lines of `evaluate` with loss and accuracy, without the names of model and corpus.
     std::string figures(const std::string& model, const std::string& corpus) const {
         const Outcome outcome = run("evaluate --resume " + model + " --corpus " + corpus +
                                     ".h5 --device reference --threads 1 --batch 3");

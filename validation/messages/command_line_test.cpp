@@ -1,4 +1,4 @@
-// What the program says of a command line that asks for the impossible.
+// The messages about wrong command lines, and help, version, completion and dumped configurations.
 #include <cstdlib>
 
 #include "messages/workplace.hpp"

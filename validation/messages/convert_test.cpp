@@ -1,5 +1,5 @@
-// What `convert` says of models that it cannot read; the first test shows that it reads the same one where
-// nothing is wrong.
+// The messages of `convert` about models that it cannot read. The first test shows that it reads the same model
+// if nothing is wrong.
 #include "messages/workplace.hpp"
 
 namespace trireme::messages {
@@ -17,7 +17,8 @@ class Convert : public Workplace {
 protected:
     void SetUp() override { write("model/config.json", config); }
 
-    // A safetensors file of zeros; `lie` is added to the length before the header, `lost` taken off its end.
+    // Writes a safetensors file of zeros. `lie` is added to the length of the header, and `lost` bytes are cut
+    // off the end.
     void write_tensors(const std::string& name, const std::vector<Tensor>& tensors, std::size_t lie = 0,
                        std::size_t lost = 0) const {
         std::string header;

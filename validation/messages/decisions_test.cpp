@@ -1,10 +1,10 @@
-// What `train` says of decisions that it cannot follow, before it writes anything.
+// The messages of `train` about decisions that it cannot follow. It refuses them before it writes anything.
 #include "messages/workplace.hpp"
 
 namespace trireme::messages {
 namespace {
 
-// Decisions for 2 ranks and a model of one block.
+// A layout for 2 ranks and a model of one block.
 constexpr const char* in_a_row = R"({"layers": 5, "stages": [{"layers": [0, 2], "replicas": [{"ranks": [1]}]},)"
                                  R"( {"layers": [2, 5], "replicas": [{"ranks": [0]}]}]})";
 

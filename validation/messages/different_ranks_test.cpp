@@ -1,5 +1,4 @@
-// Ranks that were started with different command lines or different files end together before anything is
-// written.
+// Ranks that were started with different command lines or files end together before anything is written.
 #include "messages/workplace.hpp"
 
 namespace trireme::messages {
@@ -16,7 +15,7 @@ protected:
         return program_path(mpi) + " train" + options + more;
     }
 
-    // Runs two ranks with a command line each under the given MPI library.
+    // Runs one rank per command under the given MPI library, and expects one sentence and no new file.
     void expect_refusal_of(const std::vector<std::string>& commands, const std::string& sentence,
                            std::size_t mpi) const {
         const auto before = content();
@@ -70,7 +69,7 @@ TEST_F(DifferentRanks, MayNotHaveDifferentGrids) {
     }
 }
 
-// Files of one name in folders of two nodes: equal rows but for their letters.
+// Files of the same name in the folders of two nodes: equal rows except for their letters.
 TEST_F(DifferentRanks, MayNotHaveDifferentCorporaOfOneName) {
     write("in.sh", "cd $1; shift; exec \"$@\"\n");
     for (const std::string node : {"a", "b"}) {
@@ -111,7 +110,7 @@ TEST_F(DifferentRanks, EndWithTheSentenceOfTheRankWhoseCommandIsUnknown) {
     }
 }
 
-// A rank that never starts MPI, for which the other one would wait forever.
+// The second process never starts MPI, and the first would wait for it forever.
 TEST_F(DifferentRanks, EndWhereOneOfThemNeverStartsMpi) {
     make_corpus();
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {

@@ -1,4 +1,4 @@
-// What `doctor` says of this machine, alone and under each launcher.
+// The output of `doctor` about this machine, with and without launchers.
 #include <nlohmann/json.hpp>
 
 #include "messages/workplace.hpp"
@@ -25,7 +25,8 @@ TEST_F(Doctor, ExaminesAMachineByItself) {
     EXPECT_EQ(outcome.err, "");
     EXPECT_TRUE(has(outcome.out, "  ok      ranks         1 on 1 host: ")) << outcome.out;
     EXPECT_TRUE(has(outcome.out, "not started by mpirun or srun")) << outcome.out;
-    EXPECT_TRUE(has(outcome.out, "  missing links         not measured: there is only one rank\n")) << outcome.out;
+    EXPECT_TRUE(has(outcome.out, "  missing links         not measured: there is only one rank\n"))
+        << outcome.out;
     EXPECT_TRUE(has(outcome.out, "everything that training needs works here\n")) << outcome.out;
     EXPECT_EQ(content(), before);
 }
@@ -66,7 +67,7 @@ TEST_F(Doctor, NamesAFolderThatCannotBeWritten) {
     }
 }
 
-// Ranks that do not find each other: one of them says so.
+// The two processes do not find each other; only one of them reports.
 TEST_F(Doctor, NamesALauncherOfAnotherLibrary) {
     if (mpi_libraries() < 2) GTEST_SKIP() << "built with one MPI library";
     const std::string doctor_of_the_other = program_path(1) + " doctor --json";

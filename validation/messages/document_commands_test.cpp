@@ -1,4 +1,4 @@
-// Command lines in the documents: each names a command of the program, and options that this command has.
+// Every command line in the documents names a command of the program, and options that this command has.
 #include <fstream>
 #include <map>
 #include <set>
@@ -19,8 +19,8 @@ struct CommandLine {
     std::vector<std::string> options;  // "--steps"
 };
 
-// Lines of fenced blocks without comments; a line that ends with \ continues. In a block with prompts ("$ ")
-// only lines after a prompt are commands: the others are what these print.
+// Returns the lines of fenced code blocks without comments; a line that ends with \ continues. In a block with
+// prompts ("$ ") only lines after a prompt are commands; the others are output.
 std::vector<std::string> lines_of_blocks(std::istream& document) {
     std::vector<std::string> lines, block, prompted;
     bool is_block = false, continues = false, is_prompted = false;
@@ -50,8 +50,8 @@ std::vector<std::string> lines_of_blocks(std::istream& document) {
     return lines;
 }
 
-// The command that a line starts by `trireme COMMAND`, by a launcher before it, or by a job script, whose
-// options are train's.
+// Returns the command that a line starts: by `trireme COMMAND`, with or without a launcher, or by a job script,
+// which takes the options of `train`.
 CommandLine parsed(const std::string& line) {
     static const std::set<std::string> launchers{"mpirun", "mpiexec", "srun", "sbatch"};
     std::istringstream in(line);
@@ -74,7 +74,7 @@ CommandLine parsed(const std::string& line) {
 
 class DocumentCommands : public Workplace {
 protected:
-    // The options that `trireme COMMAND --help --all` lists; empty if there is no such command.
+    // Returns the options that `trireme COMMAND --help --all` lists; empty if there is no such command.
     const std::set<std::string>& options_of(const std::string& command) {
         const auto known = options_.find(command);
         if (known != options_.end()) return known->second;

@@ -1,4 +1,4 @@
-// Links in the documents: files and headings that they point to exist.
+// Links in the documents lead to files and headings that exist.
 #include <cctype>
 #include <fstream>
 #include <regex>
@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Without fenced blocks and code in a line, where brackets are no links.
+// Returns the text without fenced code blocks, in which brackets are not links.
 std::string prose_of(std::istream& document) {
     std::string prose;
     bool is_block = false;
@@ -31,7 +31,7 @@ std::string without_code(const std::string& prose) {
     return std::regex_replace(prose, std::regex("`[^`\n]*`"), "code");
 }
 
-// The targets of links and pictures.
+// Returns the targets of links and pictures.
 std::vector<std::string> links_in(const std::string& prose) {
     static const std::regex link(R"(\]\(([^()\s]+)\))");
     std::vector<std::string> targets;
@@ -41,7 +41,7 @@ std::vector<std::string> links_in(const std::string& prose) {
     return targets;
 }
 
-// As GitHub names a heading: "## Does it work here?" is #does-it-work-here.
+// Returns the anchor that GitHub gives a heading: "## Does it work here?" is #does-it-work-here.
 std::string anchor_of(const std::string& heading) {
     std::string anchor;
     for (const char c : heading) {
@@ -72,7 +72,7 @@ std::string read_prose(const fs::path& page) {
     return prose_of(in);
 }
 
-// Empty if the link from `page` leads somewhere.
+// Returns the reason why the link from `page` is broken; empty if it is not.
 std::string broken_because(const fs::path& page, const std::string& link) {
     if (link.starts_with("https://") || link.starts_with("http://") || link.starts_with("mailto:")) return "";
     const std::size_t sign = link.find('#');

@@ -1,4 +1,4 @@
-// The documents of the project: pages for users and developers.
+// Finds the documents of the project: pages for users and developers.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace trireme::messages {
 
-// Returns all Markdown files of the project in alphabetical order. `root` is the root of its sources.
+// Returns all Markdown files of the project in alphabetical order. `root` is the folder of the sources.
 inline std::vector<std::filesystem::path> documents(const std::filesystem::path& root) {
     namespace fs = std::filesystem;
     std::vector<fs::path> found;

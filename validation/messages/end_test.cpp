@@ -1,4 +1,4 @@
-// MPI libraries that do not come back from their own end, when all is done.
+// MPI_Finalize() that never returns after the run is complete.
 #include "messages/workplace.hpp"
 
 namespace trireme::messages {
@@ -14,7 +14,7 @@ protected:
         "--data 2 --run-dir run --quiet";
 };
 
-// What the job's exit code is then is the launcher's to say.
+// The exit code is not checked, because it depends on the launcher.
 TEST_F(StuckEnd, CostsNothingOfWhatWasDone) {
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
         const std::string rank = loaded_first + program_path(mpi) + options;

@@ -1,4 +1,4 @@
-// What `evaluate` says of a model and a corpus that do not go together, and of those that do.
+// The figures that `evaluate` prints, and its messages if model and corpus do not fit.
 #include <cmath>
 
 #include "messages/workplace.hpp"
@@ -6,7 +6,7 @@
 namespace trireme::messages {
 namespace {
 
-// A small GPT-2 in the run directory `run`.
+// Trains a small GPT-2 in the run directory `run`.
 class Evaluate : public Workplace {
 protected:
     void SetUp() override {
@@ -19,7 +19,7 @@ protected:
         return run("evaluate --resume run --device reference --threads 1 --long truncate " + options, ranks);
     }
 
-    // The number behind `name` at the beginning of a line, as text.
+    // Returns the number after `name` at the start of a line, as text.
     static std::string figure(const std::string& text, const std::string& name) {
         const std::size_t line = text.find("\n" + name + " ");
         if (line == std::string::npos) return "no " + name + " in: " + text;
@@ -27,7 +27,7 @@ protected:
         return text.substr(begin, text.find_first_of(" \n", begin) - begin);
     }
 
-    // Two questions about one context each.
+    // Makes a corpus of two questions about one context.
     void make_questions() const {
         write("questions.json",
               R"({"data":[{"title":"t","paragraphs":[{"context":"red river","qas":[)"

@@ -1,4 +1,4 @@
-// Runs of shapes and costs alone: what they take is what a run with arithmetic takes.
+// Ghost runs, which have shapes and costs but no values, take the same simulated time as runs with values.
 #include <filesystem>
 #include <map>
 
@@ -11,8 +11,8 @@ using Ghosts = Simulate;
 
 double seconds_of(const std::vector<json>& steps) { return steps.at(1).at("seconds"); }
 
-// Every sample of the run as long as may be, and every row predicted, as ghosts' are.
-// No update is taken back: ghosts have no norm that clips.
+// With these options a run with values does the same work as ghosts, whose samples all have the maximum length
+// and a target in every row. Ghosts have no gradient norm, so no update may be clipped and rolled back.
 constexpr const char* alike = "--dropout 0 --tied off --clip 0 ";
 
 TEST_F(Ghosts, TakeWhatARunWithArithmeticTakes) {
@@ -63,7 +63,7 @@ TEST_F(Ghosts, NeedNoCorpusAndHaveNumbersOfTwoBytes) {
     EXPECT_LT(short_seconds, 0.6 * steps("long").at(0).at("seconds").get<double>());
 }
 
-// Twice as slow in the second step alone, whatever was remembered of the first.
+// Rank 2 is slow in the second step only, and costs that were cached in the first step do not hide it.
 TEST_F(Ghosts, AreSlowWhereTheyAreTold) {
     for (const std::string charge : {"kernels", "passes"}) {
         const auto made =
@@ -76,7 +76,7 @@ TEST_F(Ghosts, AreSlowWhereTheyAreTold) {
     }
 }
 
-// More than are followed in detail; one of them idle.
+// 73 ranks, one of them idle, are more than max_ranks_in_detail.
 TEST_F(Ghosts, MayBeMany) {
     json crowd = abacus();
     crowd["nodes"] = 40;

@@ -1,4 +1,4 @@
-// The clock of GPUs: what the program says where it cannot be set, and that it is given back however ranks end.
+// Locking GPU clocks: the messages if that is not possible, and that clocks are released however ranks end.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +10,8 @@ namespace {
 
 class GpuClock : public Workplace {
 protected:
-    // What ranks that hold clocks of two GPUs, and end in that way, have the library do: see clock_exits.cpp.
+    // Runs two ranks that lock the clocks of a GPU each and end in the given way. Returns the log of the NVML
+    // stand-in; see clock_exits.cpp.
     std::string log_of(const std::string& way, std::size_t mpi, const std::string& play = "well") {
         const std::string log = "log-" + way + "-" + std::to_string(mpi);
         const std::string command = "env NVML_STAND_IN_PLAY=" + play +
@@ -26,7 +27,7 @@ protected:
         return all.substr(0, all.find('|'));
     }
 
-    // Behind the last time that it was held.
+    // Returns true if the clock was released after the last time that it was locked.
     static bool is_given_back(const std::string& log, const std::string& bus_id) {
         const std::size_t held = log.rfind("hold " + bus_id + " 1200 1200\n");
         const std::size_t given_back = log.rfind("give back " + bus_id + "\n");
@@ -47,8 +48,7 @@ TEST_F(GpuClock, IsOfRunsOnGpus) {
     make_corpus();
     for (const int ranks : {0, 2}) {
         expect_train_refusal("--gpu-clock 1200",
-                             {"--gpu-clock 1200 applies to GPUs, and this run uses none; remove it"},
-                             ranks);
+                             {"--gpu-clock 1200 applies to GPUs, and this run uses none; remove it"}, ranks);
     }
     expect_train_refusal("--gpu-clock fast", {"--gpu-clock"});
 }
@@ -81,12 +81,12 @@ TEST_F(GpuClock, IsGivenBackWhereOneRankTakesTheJobDown) {
     }
 }
 
-// What follows a signal may kill the ranks before they come to their end.
+// No exit code is expected, because the signals may kill the ranks before they end.
 TEST_F(GpuClock, IsGivenBackAtASignal) {
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) expect_given_back("two_interrupts", mpi);
 }
 
-// Open MPI's launcher tells the others before it kills them; MPICH's does not.
+// Open MPI's launcher sends a signal to the other ranks before it kills them; MPICH's does not.
 TEST_F(GpuClock, IsGivenBackByOthersWhereARankIsKilled) { expect_given_back("killed", 0); }
 
 TEST_F(GpuClock, IsRefusedByAllWhereOneMayNot) {

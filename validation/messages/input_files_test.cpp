@@ -1,5 +1,5 @@
-// Input files that are no regular files, or that nest JSON without end. Each command must end with a sentence:
-// a FIFO without a writer would block it for ever, and /dev/zero would fill the memory.
+// Input files that are not regular files, or that nest JSON without limit. Each command must end with a
+// sentence: a FIFO without a writer would block it forever, and /dev/zero would fill the memory.
 #include <sys/stat.h>
 
 #include "messages/workplace.hpp"
@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 class InputFiles : public Workplace {
 protected:
-    // A FIFO in a folder of its own, since some options tell files by their names.
+    // Makes a FIFO in a separate folder, because some options recognize files by their names.
     std::string fifo(const std::string& name) const {
         fs::create_directories(path("fifos"));
         EXPECT_EQ(::mkfifo(path("fifos/" + name).c_str(), 0600), 0) << name;

@@ -1,4 +1,4 @@
-// A job that loses a rank while its checkpoint is written goes on from one that is whole, to the bit.
+// A job that loses a rank while it writes a checkpoint resumes from a complete one, bit for bit.
 #include <algorithm>
 
 #include "messages/workplace.hpp"
@@ -10,20 +10,20 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t ranks = 3;
 
-// What there is of the checkpoint behind step 6 when the rank is killed. It may have come further meanwhile.
+// The state of the checkpoint after step 6 when the rank is killed. It may have advanced since.
 struct Moment {
     const char* name;
-    const char* there;
-    std::size_t struck;  // the rank
-    bool lasts;          // so long that a kill meets it, in a few attempts
+    const char* there;   // the file whose existence triggers the kill
+    std::size_t struck;  // the rank that is killed
+    bool lasts;          // true if the state lasts long enough to be hit within a few attempts
 };
 
 void PrintTo(const Moment& moment, std::ostream* out) { *out << moment.name; }  // for GoogleTest
 
 class KilledWhileSaving : public Workplace, public testing::WithParamInterface<Moment> {
 protected:
-    // struck.sh PATTERN PROGRAM...: becomes the program, and is killed once a file of that name is there, or
-    // the whole checkpoint.
+    // struck.sh PATTERN PROGRAM... becomes the program. It is killed once a file that matches the pattern, or
+    // the complete checkpoint, exists.
     void SetUp() override {
         make_corpus();
         write("struck.sh",

@@ -1,4 +1,4 @@
-// Runs that lose their console, their terminal or their disk, and what they leave for the next start.
+// Runs that lose their console, terminal or disk, and the state that they leave for the next start.
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,13 +16,13 @@ class LifeCycle : public Workplace {
 protected:
     void SetUp() override { make_corpus(); }
 
-    // Open MPI's daemon may still be removing its own files there.
+    // Ignores errors, because Open MPI's daemon may still be removing its own files there.
     void TearDown() override {
         std::error_code ignored;
         fs::remove_all(beside_, ignored);
     }
 
-    // `train` on one rank without a launcher, as words of a shell.
+    // Returns the shell command of `train` on one rank without a launcher.
     static std::string command(const std::string& options) {
         return program_path() +
                " train --corpus corpus.h5 --layers 1 --width 16 --heads 2 --max-length 16 --batch 4 "
@@ -30,7 +30,7 @@ protected:
                options;
     }
 
-    // The exit code of a shell script that runs in the folder, with Open MPI's files beside it.
+    // Runs a shell script in the folder, with Open MPI's files next to it. Returns its exit code.
     int shell(const std::string& script) const {
         write("script.sh", "export TMPDIR=" + beside_ + "; mkdir -p $TMPDIR\n" + script + "\n");
         const int status = std::system(("cd " + path("").string() + " && sh script.sh").c_str());
@@ -99,7 +99,7 @@ TEST_F(LifeCycle, StopsWithACheckpointWhenItsTerminalIsLostAndResumes) {
     EXPECT_FALSE(fs::exists(path("run/stopped")));
 }
 
-// A file stands in place of the folder, so no file can be written there.
+// A file replaces the folder of checkpoints, so no file can be written there.
 TEST_F(LifeCycle, RecordsThatTheLastCheckpointIsLost) {
     for (const int ranks : {0, 2}) {
         write("run/checkpoints", "a file");

@@ -1,5 +1,5 @@
-// Parts of slow ranks' products that others of their team compute: steps become shorter, no loss changes, and
-// nothing moves for good.
+// Offloaded work: helper ranks of the team compute a fraction of a slow rank's matmuls. Steps become shorter,
+// losses do not change, and no parameter moves permanently.
 #include "messages/straggler_runs.hpp"
 
 namespace trireme::messages {
@@ -7,7 +7,7 @@ namespace {
 
 class Migrations : public Stragglers {
 protected:
-    // Of a rank's products, what others compute.
+    // Returns the fraction of a rank's matmuls that helper ranks compute.
     static double lent_by(int rank, const json& decision) {
         double sum = 0;
         for (const json& each : decision.value("migrations", json::array())) {
@@ -58,7 +58,7 @@ TEST_F(Migrations, MakeStepsShorterAndAreOverWhenTheyAreOfNoUse) {
     EXPECT_GT(predicted_bytes("migrate"), predicted_bytes("off"));
 }
 
-// The slow rank is in a stage that waits for the other one anyway.
+// The slow rank's stage waits for the other stage anyway.
 TEST_F(Migrations, AreNotMadeWhereStepsWouldNotBecomeShorterAndTheConsoleSaysSo) {
     std::string model = of_model;
     model.replace(model.find("--layers 2"), 10, "--layers 4");
@@ -76,7 +76,7 @@ TEST_F(Migrations, AreNotMadeWhereStepsWouldNotBecomeShorterAndTheConsoleSaysSo)
     EXPECT_NE(read("run/decisions.jsonl").find("\"no_change\":\"rank 1 is slow"), std::string::npos);
 }
 
-// A pipeline of two teams that keeps old weights, with the fast kernels.
+// A pipeline of two teams, with the fast kernels.
 TEST_F(Migrations, ChangeNoLossInAPipelineInSinglePrecision) {
     std::string model = of_model;
     model.replace(model.find("--dtype f64 --device reference"), 30, "--dtype f32 --device cpu");
@@ -99,8 +99,8 @@ TEST_F(Migrations, ChangeNoLossInAPipelineInSinglePrecision) {
     }
 }
 
-// Weights of a step ago, which go to the helper as they are used. At looks nothing is in flight, whoever is
-// slow.
+// Stages compute with the weights of the step before, which are sent to the helper when they are used. Both
+// runs drain at every look of the policy, so their losses are comparable.
 TEST_F(Migrations, ChangeNoLossWhereStepsOverlap) {
     const std::string options =
         "simulate --ranks 4 --cluster double.json --tensor 2 --pipe 2 --microbatches 4 --schedule "
@@ -115,9 +115,10 @@ TEST_F(Migrations, ChangeNoLossWhereStepsOverlap) {
     EXPECT_GE(decisions("slow").size(), 2U);
 }
 
-// What others have no time for is left out: less than where nobody helps, and in steps as short.
+// Channels that helper ranks have no time for are skipped: fewer than without helpers, in steps that are as
+// short.
 TEST_F(Migrations, LeaveLessOut) {
-    std::string model = of_model;  // of which most is products of blocks
+    std::string model = of_model;  // most of its time goes to matmuls of blocks
     for (const auto& [from, to] : {std::pair{"--layers 2", "--layers 4"}, std::pair{"--width 32", "--width 64"},
                                    std::pair{"--mlp-width 128", "--mlp-width 512"}})
         model.replace(model.find(from), std::string(from).size(), to);
@@ -195,7 +196,7 @@ TEST_F(Migrations, ChangeNoLossByTheWall) {
     }
 }
 
-// Until it is clear that they stay slow.
+// Helpers bridge the time until a rank has been slow for long enough; then shares move.
 TEST_F(Migrations, BridgeTheTimeUntilSharesMove) {
     ASSERT_EQ(run("train --steps 100 " + std::string(of_model) + "--run-dir one").code, 0);
 
@@ -205,19 +206,19 @@ TEST_F(Migrations, BridgeTheTimeUntilSharesMove) {
         "--look-every 5 --run-dir bridged");
 
     EXPECT_LE(most_apart(losses("bridged"), losses("one")), 1e-10);
-    std::vector<std::size_t> lent, moved;  // the steps of decisions
+    std::vector<std::size_t> lent, moved;  // steps of the decisions
     for (const json& decision : decisions("bridged")) {
         (decision.contains("migrations") ? lent : moved).push_back(decision.at("step"));
         if (!decision.contains("migrations")) continue;
         EXPECT_EQ(decision.at("terms").at("moved_bytes"), 0);
     }
     EXPECT_EQ(lent.front(), 15U);
-    // Rank 1 has a smaller share, then as much as the others again; rank 3 has been helped alone.
+    // Rank 1 gets a smaller share, and later an equal one again. Rank 3 is only helped.
     EXPECT_EQ(moved, (std::vector<std::size_t>{35, 55, 85}));
     EXPECT_EQ(decisions("bridged").back().at("terms").at("moved_bytes"), 0);
 }
 
-// By the decisions that are behind it.
+// The resumed run follows the decision of step 3, which precedes its first step.
 TEST_F(Migrations, GoOnWhereARunGoesOn) {
     write("decisions.jsonl", R"({"step": 3, "layout": {"layers": 7, "stages": [{"layers": [0, 7], "replicas": )"
                              R"([{"ranks": [0, 1, 2, 3]}]}]}, "migrations": [{"from": 1, "to": 0, )"
@@ -238,7 +239,7 @@ TEST_F(Migrations, GoOnWhereARunGoesOn) {
     }
 }
 
-// A rank that holds nothing has nothing to lend.
+// Rank 3 holds no layer, so it offloads no work.
 TEST_F(Migrations, LeaveIdleRanksAlone) {
     write("decisions.jsonl", R"({"step": 3, "layout": {"layers": 7, "stages": [{"layers": [0, 7], "replicas": )"
                              R"([{"ranks": [0, 1, 2], "shares": [3, 3, 2]}]}], "idle": [3]}, "migrations": )"
@@ -251,7 +252,7 @@ TEST_F(Migrations, LeaveIdleRanksAlone) {
     EXPECT_EQ(training_steps("idle").back().at("products_s")[3], 0);
 }
 
-// What somebody wrote by hand.
+// Decisions that a user wrote by hand.
 TEST_F(Migrations, ThatCannotBeAreRefused) {
     const auto refusal = [&](const std::string& migrations) {
         write("decisions.jsonl",

@@ -1,4 +1,4 @@
-// A file system without locks, for whoever has this loaded before it.
+// Preloaded into a program, makes flock() fail as on a file system without locks.
 #include <cerrno>
 
 extern "C" int flock(int, int) {

@@ -1,4 +1,4 @@
-// A stored model of two layers of which one weight is NaN.
+// A stored model of two layers, one weight of which is NaN.
 #pragma once
 
 #include <cstring>

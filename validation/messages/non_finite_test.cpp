@@ -1,5 +1,4 @@
-// The message about a loss that is not finite: the origin of the value, by rank, layer, micro-batch and
-// step.
+// The message about a loss that is not finite names the origin of the value: rank, layer, micro-batch and step.
 #include "messages/non_finite_model.hpp"
 
 namespace trireme::messages {
@@ -19,7 +18,7 @@ TEST_F(NonFinite, NamesRankLayerMicrobatchAndStepAndEndsTheRun) {
         << read("run/summary.json");
 }
 
-// The first rank gets the NaN back as a gradient, and is not named.
+// Rank 0 receives the NaN as a gradient, and is not named.
 TEST_F(NonFinite, NamesTheRankOfAPipelineThatItComesFrom) {
     const Outcome outcome = train("--device cpu --pipe 2", 2);
 

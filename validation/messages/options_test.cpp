@@ -1,4 +1,4 @@
-// The messages about options that cannot be what the user wants.
+// Messages about options that have no effect or an impossible value.
 #include "messages/workplace.hpp"
 
 namespace trireme::messages {
@@ -40,7 +40,7 @@ TEST_F(Options, AreQuotedShortAndWithoutControlCharacters) {
     }
 }
 
-// One training for what the batch, the threads and the config file of a run are.
+// One run checks the default batch, the number of threads and the config file.
 TEST_F(Options, OfABatchThatIsNotGivenFitTheMicrobatches) {
     make_corpus();
     const std::string line =

@@ -1,4 +1,4 @@
-// What `plan` shows, and what it says of options that make no plan.
+// The output of `plan`, and its messages about options that make no plan.
 #include "messages/workplace.hpp"
 
 namespace trireme::messages {
@@ -34,8 +34,7 @@ TEST_F(Plan, RefusesWhatTrainRefuses) {
                    {"--batch 2 is smaller than 32 micro-batches (1 replica x --microbatches 32)"});
 }
 
-// Nor does it differ by whether rows are known.
-// The devices of a described cluster are not here.
+// The devices are those of the described cluster, not of this machine.
 TEST_F(Plan, SaysWhetherDevicesHoldIt) {
     write("cluster.json", R"({"schema": 1, "name": "shelf", "source": "made up",
         "device": {"name": "abacus", "flops": {"f32": 1e9}, "bandwidth": 1e9, "memory": 100000000, "launch": 1e-4},

@@ -1,4 +1,4 @@
-// What steps take in simulated time, beside what is predicted of the same costs, and what formulas say.
+// Compares the simulated seconds of steps with predictions from the same costs, and with closed formulas.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -10,12 +10,12 @@ namespace trireme::messages {
 namespace {
 
 constexpr int microbatches = 8;
-constexpr int all_blocks = 16;  // of the model
+constexpr int all_blocks = 16;  // blocks of the model
 
 // Seconds of a stage's instructions.
 struct StageSeconds {
     double forward = 0, input = 0, weight = 0;
-    bool has_halves = false;  // of backward passes
+    bool has_halves = false;  // backward passes are split into input and weight halves
 
     double pass() const { return forward + input + weight; }
     std::string text(double send = 0) const {
@@ -26,8 +26,8 @@ struct StageSeconds {
     }
 };
 
-// Of each stage: the means of what its instructions took, whole backward passes in two halves. What an update
-// takes beside its waits is little, and left out.
+// Returns the mean seconds of each stage's instructions; whole backward passes count as two equal halves.
+// Updates are ignored, because they take little time besides their waits.
 std::vector<StageSeconds> seconds_in(const json& trace, int stages) {
     std::map<std::pair<int, char>, std::pair<double, int>> sums;
     for (const json& event : trace.at("traceEvents")) {
@@ -43,7 +43,7 @@ std::vector<StageSeconds> seconds_in(const json& trace, int stages) {
         const auto& [seconds, count] = sums[{stage, op}];
         return count == 0 ? 0 : seconds / count;
     };
-    // A schedule may have both: halves where others wait for the first.
+    // A schedule may have both: it splits only backward passes for whose input half another stage waits.
     const auto half = [&](int stage, char op) {
         return sums.contains({stage, op}) ? mean(stage, op) : mean(stage, 'B') / 2;
     };
@@ -57,7 +57,8 @@ std::vector<StageSeconds> seconds_in(const json& trace, int stages) {
     return all;
 }
 
-// Where some stages have halves, of these: what halves take, a whole pass does not say.
+// Returns the mean over the stages. If some stages have halves, only these count, because a whole pass does not
+// tell what its halves take.
 StageSeconds mean_of(const std::vector<StageSeconds>& stages) {
     const bool has_halves = std::ranges::any_of(stages, &StageSeconds::has_halves);
     StageSeconds sum;
@@ -93,12 +94,12 @@ struct Pipeline {
                (is_v() ? "" : " --chunks " + std::to_string(chunks)) + " --microbatches " + count +
                " --batch " + count + " --partition " + cut + "," + std::to_string(blocks + 1) + " ";
     }
-    bool is_v() const { return schedule == "zb-v"; }  // which has two chunks unasked
+    bool is_v() const { return schedule == "zb-v"; }  // has two chunks by definition
 };
 
 class PredictedSteps : public Simulate {
 protected:
-    // The seconds of a step, and what its instructions took.
+    // Returns the seconds of a step, and sets `seconds_`.
     double simulate(const Pipeline& pipeline, const std::string& model, const std::string& cluster) {
         const std::string folder = "run-" + std::to_string(++runs_);
         const Outcome outcome = run("simulate --math off --steps 2 --trace 2 --length fixed --quiet --ranks " +
@@ -119,7 +120,8 @@ protected:
         return planned(pipeline.options() + model + "--cost " + costs).at("prediction").at("seconds");
     }
 
-    // By the schedule's formula, of stages that all cost the mean; none: there is no formula for such costs.
+    // Returns the seconds by the schedule's formula if all stages cost the mean; empty if it has no formula for
+    // such costs.
     std::optional<double> by_formula(const Pipeline& pipeline, const std::string& model) const {
         const StageSeconds mean = mean_of(seconds_);
         const json row =
@@ -129,13 +131,13 @@ protected:
         return microbatches * pipeline.chunks * mean.pass() / (1 - row.at("closed_form_bubble").get<double>());
     }
 
-    std::vector<StageSeconds> seconds_;  // of the last run, of each stage
+    std::vector<StageSeconds> seconds_;  // of the last run, per stage
 
 private:
     int runs_ = 0;
 };
 
-// Only products of matrices take time.
+// Only matmuls take time.
 json abacus_of_products() {
     json cluster = abacus();
     cluster["devices_per_node"] = 8;
@@ -147,7 +149,7 @@ json abacus_of_products() {
     return cluster;
 }
 
-// Of all schedules whose steps end with an update; tables of two tokens take next to nothing.
+// Covers all schedules whose steps end with an update. Embedding tables of two tokens take almost no time.
 class Formulas : public PredictedSteps {
 protected:
     void SetUp() override {
@@ -178,7 +180,7 @@ private:
         EXPECT_GT(prediction, 0.01);
         EXPECT_NEAR(seconds, prediction, 0.01 * prediction) << to_string(seconds_);
         const std::optional<double> formula = by_formula(pipeline, model);
-        EXPECT_TRUE(formula || pipeline.is_v());  // whose formula is of equal costs
+        EXPECT_TRUE(formula || pipeline.is_v());  // its formula assumes equal costs
         if (formula) {
             EXPECT_NEAR(seconds, *formula, 0.01 * *formula) << to_string(seconds_);
         }
@@ -187,7 +189,7 @@ private:
 
 TEST_F(Formulas, HoldWherePassesCostTheSame) { compare_all("--width 128 --heads 2 --max-length 16 "); }
 
-// Attention has no weights.
+// Attention has no weight half.
 TEST_F(Formulas, HoldWhereAttentionIsMostOfIt) {
     compare_all("--width 32 --heads 1 --positions 1024 --max-length 1024 ");
 }
@@ -207,7 +209,7 @@ struct Network {
     }
 };
 
-// A message as long as a twentieth of a pass, and the links of H100s.
+// Two networks: one whose messages take a twentieth of a pass, and the links of H100s.
 TEST_F(PredictedSteps, AreNearThoseOfANetwork) {
     json slow = abacus();
     slow["devices_per_node"] = 8;

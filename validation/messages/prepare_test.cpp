@@ -1,4 +1,4 @@
-// What `prepare` and `inspect` say of inputs that they cannot use.
+// The messages of `prepare` and `inspect` about inputs that they cannot use.
 #include <sys/stat.h>
 
 #include "messages/workplace.hpp"

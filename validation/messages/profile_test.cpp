@@ -1,4 +1,4 @@
-// What `profile` writes, what `train` and `plan` make of it, and what they say where it does not fit.
+// The output of `profile`, its use in `train` and `plan`, and their messages if it does not fit.
 #include <nlohmann/json.hpp>
 
 #include "messages/workplace.hpp"
@@ -11,7 +11,7 @@ using nlohmann::json;
 using Profile = Workplace;
 
 constexpr const char* measure = "profile --max-length 32 --repeat 2 --threads 1 --output profile.json ";
-constexpr const char* sizes = "--layers 1 --width 16 --heads 2 ";  // of what the workplace trains
+constexpr const char* sizes = "--layers 1 --width 16 --heads 2 ";  // the model of Workplace::train()
 
 TEST_F(Profile, SaysWhatItMeasuredAndWhere) {
     const Outcome outcome = run(measure);
@@ -49,7 +49,7 @@ TEST_F(Profile, MeasuresLinksBetweenRanks) {
     EXPECT_FALSE(json::parse(read("profile.json")).contains("links"));
 }
 
-// Whose links are known: see ranks/cluster.xml.
+// The simulator's links are known: see ranks/cluster.xml.
 TEST_F(Profile, FindsTheLinksOfTheSimulator) {
     if (programs() == mpi_libraries()) GTEST_SKIP() << "built without SimGrid";
 
@@ -90,7 +90,7 @@ TEST_F(Profile, SharesRanksOutAndThePlanIsALayout) {
     EXPECT_EQ(trained.code, 0) << trained.err;
 }
 
-// The layers of each stage, in a run of two ranks.
+// Returns the layers of each stage from the manifest of a run.
 json stages_of(const std::string& manifest) {
     const json layout = json::parse(manifest).at("layout");
     json layers = json::array();
@@ -106,7 +106,8 @@ protected:
         write("slow.json", with("machine", "slide rule", 1000));
     }
 
-    // profile.json with a word changed, and all layers so many times as long.
+    // Returns profile.json with another value of `key`, and with the seconds of all layers multiplied by
+    // `times`.
     std::string with(const char* key, const std::string& value, double times = 1) const {
         json profile = json::parse(read("profile.json"));
         profile[key] = value;
@@ -116,7 +117,7 @@ protected:
         return profile.dump();
     }
 
-    // Of `train` on two ranks.
+    // Trains on two ranks and returns the layers of each stage.
     json stages_by(const std::string& profile) const {
         const std::string folder = "run-" + std::to_string(content().size());
         const Outcome outcome = train(
@@ -136,7 +137,7 @@ TEST_F(UnlikeProfiles, GiveSlowRanksFewerLayers) {
     EXPECT_NE(alike, slow_last);
 }
 
-// Both ranks are of this machine.
+// Both ranks run on this machine, so the profile of this machine is used for both.
 TEST_F(UnlikeProfiles, AreTakenByTheNamesOfDevices) {
     EXPECT_EQ(stages_by("slow.json,profile.json"), stages_by("profile.json"));
     EXPECT_EQ(stages_by("slow.json,profile.json,1=slow.json"), (json{{0, 4}, {4, 5}}));

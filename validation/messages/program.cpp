@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The parts of "first|second", one for each MPI library.
+// Splits "first|second", which has one part per MPI library.
 std::vector<std::string> split(const std::string& joined) {
     std::istringstream in(joined);
     std::vector<std::string> parts;
@@ -27,11 +27,11 @@ void add_words(std::vector<std::string>& words, const std::string& line) {
     words.insert(words.end(), std::istream_iterator<std::string>(in), {});
 }
 
-// A single rank without a launcher is MPICH's by default, if that is built: Open MPI starts a daemon for it,
-// which takes longer than most of these trainings.
+// Without a launcher a single rank uses MPICH if it was built, because Open MPI starts a daemon for it. That
+// takes longer than most of these runs.
 std::size_t library_of_one_rank() { return mpi_libraries() > 1 ? 1 : 0; }
 
-// TRIREME_LAUNCHERS has "env NAME=VALUE ... mpiexec -n", as CMake found it; the number of ranks follows.
+// TRIREME_LAUNCHERS has "env NAME=VALUE ... mpiexec -n" as found by CMake; the number of ranks follows.
 std::vector<std::string> command_words(const std::vector<std::string>& arguments, int ranks, std::size_t mpi) {
     std::vector<std::string> words;
     if (ranks > 0) {
@@ -49,12 +49,12 @@ void send_to(int descriptor, const fs::path& path) {
     ::close(file);
 }
 
-// Short: the names of sockets in it may have about a hundred letters.
+// The name is short, because names of sockets in the folder are limited to about a hundred characters.
 fs::path temporary_of(const fs::path& folder) { return folder.string() + ".tmp"; }
 
-// In the child: becomes the program, or ends with 127 as a shell would. Its temporary files lie beside the
-// folder: Open MPI's jobs of one user share a folder of them, and fall out over it where one begins while
-// another ends.
+// Replaces the child process by the program; exits with 127 on failure, as a shell does. Temporary files go to
+// a folder per test: Open MPI jobs of one user share a folder by default, and a job that starts may fail while
+// another one removes it.
 [[noreturn]] void become(std::vector<std::string> words, const fs::path& folder) {
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
@@ -82,8 +82,8 @@ Outcome outcome_of(const std::vector<std::string>& words, const fs::path& folder
     Outcome outcome{.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
                     .out = taken(folder.string() + ".out"),
                     .err = taken(folder.string() + ".err")};
-    // Open MPI's daemon of a program without a launcher, or of a job that was killed, may be about to end, and
-    // complains where somebody was quicker.
+    // Errors are ignored, because Open MPI's daemon may be removing the same files. It outlives a program
+    // without a launcher and a job that was killed.
     std::error_code ignored;
     fs::remove_all(temporary_of(folder), ignored);
     return outcome;
@@ -103,7 +103,7 @@ std::size_t programs() { return split(TRIREME_PROGRAMS).size(); }
 std::size_t mpi_libraries() { return programs() - TRIREME_SIMULATORS; }
 
 std::vector<std::size_t> programs_for(int ranks) {
-    constexpr std::size_t mpich = 1;  // where Open MPI is the first
+    constexpr std::size_t mpich = 1;  // if Open MPI is the first
     std::vector<std::size_t> numbers;
     for (std::size_t mpi = 0; mpi < programs(); ++mpi) {
         const bool is_mpich = mpi == mpich && mpi < mpi_libraries();

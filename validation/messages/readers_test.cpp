@@ -1,4 +1,4 @@
-// What HDF5's own tool shows of a checkpoint that several ranks wrote: every tensor whole, from their parts.
+// HDF5's own tool shows every tensor of a checkpoint whole, although several ranks wrote parts of it.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -10,9 +10,9 @@ namespace trireme::messages {
 namespace {
 
 namespace fs = std::filesystem;
-using Arrays = std::map<std::string, std::vector<std::string>>;  // by path: numbers as they are shown
+using Arrays = std::map<std::string, std::vector<std::string>>;  // numbers as printed, by path
 
-// "NAME[4:8,0:16]" of a part: rows and columns of the tensor that it holds.
+// The rows and columns of a tensor that a part holds, from the name "NAME[4:8,0:16]".
 struct Box {
     std::string tensor;
     std::size_t row = 0, row_end = 0, column = 0, column_end = 0;
@@ -33,14 +33,14 @@ std::string between_quotes(const std::string& line) {
     return line.substr(begin, line.find('"', begin) - begin);
 }
 
-// The numbers of a line, between commas and blanks.
+// Adds the numbers of a line, which are separated by commas and blanks.
 void add_numbers(std::vector<std::string>& numbers, std::string line) {
     std::ranges::replace(line, ',', ' ');
     std::istringstream words(line);
     for (std::string word; words >> word;) numbers.push_back(word);
 }
 
-// What `h5dump` prints of a file, with its numbers' digits in full.
+// Parses the output of `h5dump`, which has all digits of the numbers.
 Arrays arrays_in(const std::string& dump) {
     Arrays arrays;
     std::istringstream lines(dump);
@@ -77,14 +77,14 @@ protected:
         return arrays_in(read("dump.txt"));
     }
 
-    // The parts in one: those of a tensor that are several are joined, row by row.
+    // Returns the tensors of a checkpoint, assembled row by row from its part files.
     Arrays joined(const fs::path& checkpoint) const {
         std::vector<std::pair<Box, std::vector<std::string>>> boxes;
         std::map<std::string, std::size_t> columns;
         for (const auto& entry : fs::directory_iterator(checkpoint)) {
             if (!entry.path().filename().string().starts_with("part-")) continue;
             for (const auto& [name, numbers] : dumped(entry.path())) {
-                if (name.find('[') == name.npos) continue;  // the checksums
+                if (name.find('[') == name.npos) continue;  // skips the checksums
                 boxes.emplace_back(box_of(name), numbers);
                 std::size_t& most = columns[boxes.back().first.tensor];
                 most = std::max(most, boxes.back().first.column_end);

@@ -1,4 +1,4 @@
-// perf_records: documents against the files that they quote.
+// perf_records compares figures in documents with the files that they quote.
 #include <sys/wait.h>
 
 #include <cstdlib>

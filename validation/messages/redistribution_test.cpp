@@ -1,5 +1,5 @@
-// Slow ranks that share no layers with others: replicas execute fewer micro-batches, stages hold fewer layers,
-// and slow ranks come together; losses stay what they are.
+// Slow ranks without tensor parallelism: replicas execute fewer micro-batches, stages hold fewer layers, and
+// slow ranks are grouped. Losses do not change.
 #include "messages/straggler_runs.hpp"
 
 namespace trireme::messages {
@@ -85,7 +85,7 @@ TEST_F(Redistribution, GivesSlowStagesFewerLayers) {
     }
 }
 
-// Of two pipelines of two stages, in each of which a rank is slow.
+// Two pipelines of two stages, each with one slow rank.
 TEST_F(Redistribution, BringsSlowRanksTogether) {
     train_alone();
     const std::string options =
@@ -152,7 +152,7 @@ TEST_F(Redistribution, ChangesNoLossByTheWall) {
     }
 }
 
-// What drains at the same step has the same losses, whoever takes the turns behind it.
+// Runs that drain at the same step have the same losses, with even and with uneven turns after it.
 TEST_F(Redistribution, ChangesNoLossWhereStepsOverlap) {
     const auto decided = [&](const std::string& name, const std::string& first, const std::string& second) {
         write(
@@ -173,7 +173,7 @@ TEST_F(Redistribution, ChangesNoLossWhereStepsOverlap) {
     EXPECT_LE(most_apart(losses("uneven"), losses("even")), 1e-10);
 }
 
-// As a layout file has them.
+// Turns of replicas that a layout file sets.
 TEST_F(Redistribution, TurnsOfAFileChangeNoLoss) {
     train_alone(8);
     write("turns.json",

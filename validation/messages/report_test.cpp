@@ -1,4 +1,4 @@
-// What `report` says of directories that it can make no page of.
+// The page that `report` writes, and its messages about directories without usable records.
 #include <cstdlib>
 
 #include "messages/workplace.hpp"

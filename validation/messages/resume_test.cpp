@@ -1,4 +1,4 @@
-// What runs say that go on, and that cannot write their checkpoints.
+// The messages of runs that resume, and of runs that cannot write their checkpoints.
 #include <sys/mount.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ protected:
                options;
     }
 
-    // Four steps, of which each second leaves a checkpoint.
+    // Trains four steps, with a checkpoint after every second one.
     void run_first() const {
         const Outcome outcome = run(line("--batch 4 --steps 4 --checkpoint-every 2 --run-dir first"));
         ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -45,7 +45,7 @@ TEST_F(Resume, GoesOnInItsRunDirectoryAndKeepsTheNewest) {
     const std::string options = "--batch 4 --steps 8 --checkpoint-every 2 --keep 2 --resume auto --run-dir run";
     ASSERT_EQ(run(line("--batch 4 --steps 8 --checkpoint-every 2 --run-dir run")).code, 0);
     const std::string all = read("run/steps.jsonl");
-    // As if the run had been killed while it wrote its seventh step and its third checkpoint.
+    // Makes the files look as if the run had been killed while it wrote step 7 and its third checkpoint.
     fs::remove_all(path("run/checkpoints/step-8"));
     fs::rename(path("run/checkpoints/step-6"), path("run/checkpoints/.step-6.partial-0123abcd"));
     write("run/checkpoints/latest", "step-4\n");
@@ -86,7 +86,7 @@ TEST_F(Resume, SaysWhatIsOtherThanBefore) {
         << outcome.out;
 }
 
-// The losses and gradients of a run's steps, without its times.
+// Returns the recorded values of all steps, without the times.
 std::string values_of(const std::string& records) {
     std::string values;
     std::istringstream lines(records);
@@ -188,7 +188,7 @@ TEST_F(Resume, NamesADamagedPartOnAllRanksTogether) {
         << outcome.err;
 }
 
-// A file where the folder should be: nobody can write there.
+// A file replaces the folder of checkpoints, so no rank can write there.
 TEST_F(Resume, EndsWhereACheckpointCannotBeWritten) {
     write("run/checkpoints", "a file");
 
@@ -200,7 +200,7 @@ TEST_F(Resume, EndsWhereACheckpointCannotBeWritten) {
     EXPECT_EQ(lines_of("run/steps.jsonl"), 2U);
 }
 
-// The last one must be written: nothing else would be left of the run.
+// The last checkpoint must be written; otherwise the run would leave nothing.
 TEST_F(Resume, GoesOnWithoutACheckpointWhereThatIsSaid) {
     write("run/checkpoints", "a file");
 
@@ -217,7 +217,7 @@ TEST_F(Resume, GoesOnWithoutACheckpointWhereThatIsSaid) {
     }
 }
 
-// A disk of a few megabytes, where the test may mount one.
+// A disk of 4 MiB, if the test is allowed to mount one.
 class SmallDisk : public Resume {
 protected:
     void SetUp() override {

@@ -1,4 +1,4 @@
-// Runs that go on from checkpoints of runs that had left the plan of their options.
+// Runs that resume from checkpoints of runs whose plan had changed since the start.
 #include "messages/straggler_runs.hpp"
 
 namespace trireme::messages {
@@ -8,7 +8,7 @@ class ResumedPlan : public Stragglers {
 protected:
     static constexpr const char* slow = "--slow rank=1,factor=4,steps=6:31,on=products --length fixed ";
 
-    // What rank 1 took for products in a step, counted from 0.
+    // Returns the seconds of rank 1's matmuls in a step, counted from 0.
     double products_of_slow(const std::string& folder, std::size_t step) const {
         return training_steps(folder).at(step).at("products_s")[1];
     }
@@ -18,7 +18,7 @@ protected:
         return {all.begin() + static_cast<std::ptrdiff_t>(step), all.end()};
     }
 
-    // Whether it goes on in the plan that another run is in behind so many steps.
+    // Expects that the run in `folder` begins in the plan that the run in `from` has after `step` steps.
     void expect_goes_on(const Outcome& outcome, const std::string& folder, const std::string& from,
                         std::size_t step) const {
         EXPECT_NE(outcome.out.find("\nplan      continues with "), std::string::npos) << outcome.out;
@@ -29,7 +29,7 @@ protected:
         }
     }
 
-    // Of a run that went on from checkpoints behind 18 steps and behind 20, where there is a look.
+    // Expects the same losses from runs that resume after step 18, and after step 20, where the policy looks.
     void expect_same_losses(const std::string& options, const std::string& model) const {
         const auto simulate = [&](const std::string& others) {
             const Outcome outcome =
@@ -48,8 +48,9 @@ protected:
     }
 };
 
-// Two steps before the next look, which takes ranks to be as slow as they were; and once more from its own
-// checkpoint. When the rank has recovered shares are even again, as the options have them.
+// At the next look, two steps after the start, the resumed run takes ranks to be as slow as before. A third run
+// resumes from the second one's checkpoint. Once the rank has recovered, shares are even again, as the options
+// say.
 TEST_F(ResumedPlan, HasTheSharesThatItHad) {
     const std::string options = std::string(slow) + "--straggler uneven --look-every 5 --checkpoint-every 9 ";
     simulate(options + "--run-dir whole", 45);
@@ -68,7 +69,7 @@ TEST_F(ResumedPlan, HasTheSharesThatItHad) {
     }
 }
 
-// Beyond teams, too: replicas take fewer turns, and stages have fewer layers.
+// This also applies to layouts without tensor parallelism: replicas have fewer turns, stages fewer layers.
 TEST_F(ResumedPlan, HasTheLayersAndTurnsThatItHad) {
     std::string deep = of_model;
     for (const auto& [from, to] : {std::pair{"--layers 2", "--layers 4"}, std::pair{"--batch 4", "--batch 8"}})
@@ -105,8 +106,8 @@ TEST_F(ResumedPlan, LeavesOutWhatItLeftOut) {
     EXPECT_FALSE(decisions("second")[0].contains("left_out"));
 }
 
-// Bit by bit as if it had not been interrupted: between two looks, and at one, where channels are chosen anew
-// by what has varied since the look before.
+// The losses equal those of an uninterrupted run bit for bit. One run resumes between two looks, the other at a
+// look, where channels are chosen again by their variation since the look before.
 TEST_F(ResumedPlan, LeavesOutTheSameChannels) {
     for (const std::string options :
          {"--straggler resize --resize-select priority ", "--straggler resize --resize-select random ",
@@ -117,7 +118,7 @@ TEST_F(ResumedPlan, LeavesOutTheSameChannels) {
 }
 
 TEST_F(ResumedPlan, LeavesOutTheSameChannelsBesideThoseThatOthersCompute) {
-    std::string wide = of_model;  // of which most is products
+    std::string wide = of_model;  // most of its time goes to matmuls
     wide.replace(wide.find("--mlp-width 128"), 15, "--mlp-width 512");
 
     expect_same_losses("--straggler semi --slow rank=3,factor=6,steps=6:31,on=products ", wide);
@@ -146,7 +147,8 @@ TEST_F(ResumedPlan, LeavesOutTheSameChannelsByTheWall) {
     }
 }
 
-// Beside what people see of it, and what becomes of it.
+// Checkpoints store the state of resizing in separate files. The other commands handle such checkpoints, and
+// damaged or missing files are named.
 TEST_F(ResumedPlan, HasFilesOfItsOwnInACheckpoint) {
     const std::string options = std::string(slow) + "--straggler resize --look-every 5 ";
     simulate(options + "--run-dir whole --checkpoint-every 6 --keep 1 ", 13);
@@ -180,11 +182,11 @@ TEST_F(ResumedPlan, HasFilesOfItsOwnInACheckpoint) {
     EXPECT_EQ(run("inspect --verify " + checkpoint).code, 2);
     std::filesystem::remove(path(name));
     EXPECT_NE(resume("").err.find(files[1].filename().string()), std::string::npos);
-    // Whoever chooses otherwise needs none of them.
+    // A run with another selection of channels needs none of these files.
     EXPECT_EQ(resume("--resize-select random ").code, 0);
 }
 
-// Or it begins in the plan of these, and says why.
+// A run with other options begins in the plan of these options, and says why.
 TEST_F(ResumedPlan, IsThatOfTheSameOptionsAlone) {
     const std::string options = std::string(slow) + "--checkpoint-every 18 ";
     const std::string uneven = "--straggler uneven --look-every 5 ";

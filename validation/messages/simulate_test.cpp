@@ -1,4 +1,4 @@
-// What runs on described clusters take, and what keeps one from starting.
+// Simulated runs on described clusters: their losses, times and records, and the messages that refuse a run.
 #include <sys/wait.h>
 
 #include <cstdlib>
@@ -45,7 +45,7 @@ TEST_F(Simulate, TakesTwiceAsLongOnHalfTheDevice) {
     const std::vector<json> whole_seconds = each(simulated("abacus.json", "--pipe 4"), "compute_s");
     const std::vector<json> half_seconds = each(simulated("half.json", "--pipe 4"), "compute_s");
 
-    constexpr double rounding = 1e-6;  // the simulator's clock, over some thousand kernels
+    constexpr double rounding = 1e-6;  // relative error of the simulator's clock over thousands of kernels
     ASSERT_EQ(whole_seconds.size(), 2U);
     for (std::size_t step = 0; step < 2; ++step) {
         for (std::size_t rank = 0; rank < 4; ++rank) {
@@ -122,7 +122,7 @@ TEST_F(Simulate, RefusesMoreThanTheMemoryOfADevice) {
     }
 }
 
-// As in a folder that holds the program alone, and on a path without smpirun.
+// First only `trireme` is in its folder, without trireme-sim; then smpirun is not on the path.
 TEST_F(Simulate, NamesAProgramThatIsMissing) {
     const std::string simulate = std::string(" simulate --ranks 4 --cluster abacus.json ") + of_train;
     std::filesystem::copy_file(program_path(), path("alone"));

@@ -1,4 +1,4 @@
-// Devices of several kinds, in trees, with meters, or as they were measured.
+// Clusters with several kinds of devices, fat trees, energy meters and measured kernels.
 #include <filesystem>
 
 #include "messages/simulated_runs.hpp"
@@ -6,9 +6,9 @@
 namespace trireme::messages {
 namespace {
 
-constexpr double rounding = 1e-4;  // the simulator's clock, over kernels of less than a microsecond
+constexpr double rounding = 1e-4;  // relative error of the simulator's clock for kernels below a microsecond
 
-// Half as fast.
+// A device that is half as fast as abacus().
 json slide_rule() {
     json device = abacus()["device"];
     device["name"] = "slide-rule";
@@ -18,7 +18,7 @@ json slide_rule() {
     return device;
 }
 
-// A node of each.
+// A cluster with one node of each kind.
 json of_two_kinds() {
     json cluster = abacus();
     cluster["name"] = "mixed-2+2";
@@ -30,7 +30,7 @@ json of_two_kinds() {
     return cluster;
 }
 
-// A kernel takes on each rank what it takes where all devices are of its kind.
+// On each rank a kernel takes the same time as in a cluster of devices of its kind only.
 TEST_F(Simulate, HasForEachRankTheDeviceOfItsNode) {
     json slow = abacus();
     slow["device"] = slide_rule();
@@ -54,7 +54,7 @@ TEST_F(Simulate, HasForEachRankTheDeviceOfItsNode) {
     EXPECT_EQ(manifest.at("device"), "abacus and slide-rule of mixed-2+2 (simulated)");
 }
 
-// A message that goes over two leaves takes the latency of the tree as well.
+// A message between two leaves of the tree has the additional latency of a spine.
 TEST_F(Simulate, TakesLongerOverTheSpines) {
     json tree = abacus();
     tree["nodes"] = 4;
@@ -69,11 +69,11 @@ TEST_F(Simulate, TakesLongerOverTheSpines) {
     const double one_leaf = each(simulated("one-leaf.json", "--pipe 4"), "seconds").at(1);
     const double leaves = each(simulated("leaves.json", "--pipe 4"), "seconds").at(1);
 
-    // Forth and back over three borders at least.
+    // The path crosses three borders between leaves, forth and back.
     EXPECT_GE(leaves, one_leaf + 6 * 3e-3 * (1 - 1e-6));
 }
 
-// One message after the other takes as long, whoever carries it.
+// Messages one after the other take the same time, whether network adapters or cores carry them.
 TEST_F(Simulate, HasCoresThatCarryMessages) {
     json shelf = abacus();
     shelf["inside"] = {{"latency", 1e-5}, {"bandwidth", 1e7}};
@@ -106,7 +106,7 @@ TEST_F(Simulate, MayHaveANetworkThatTakesNoTime) {
                          {"--network has no effect without a simulated cluster", "trireme simulate"});
 }
 
-// Busy in its kernels, and idle else.
+// A device draws its busy power in kernels, and its idle power otherwise.
 TEST_F(Simulate, CountsWhatEachDeviceConsumes) {
     json metered = abacus();
     metered["device"]["clocks"] = {{{"mhz", 1000}, {"speed", 1}, {"watts", {{"idle", 70}, {"busy", 160}}}},
@@ -125,7 +125,7 @@ TEST_F(Simulate, CountsWhatEachDeviceConsumes) {
         for (const json& busy : step.at("compute_s")) expected += (160 - 70) * busy.get<double>();
         expected += 4 * 70 * step.at("seconds").get<double>();
         sum += step.at("energy_j").get<double>();
-        // Ranks begin and end a step by a message apart.
+        // Not exact, because ranks begin and end a step at slightly different times.
         EXPECT_NEAR(sum, expected, 0.01 * expected);
     }
     EXPECT_NEAR(summary.at("energy_j").get<double>(), sum, 1e-9 * sum);
@@ -135,7 +135,7 @@ TEST_F(Simulate, CountsWhatEachDeviceConsumes) {
     EXPECT_EQ(each(steps, "seconds"), each(simulated("abacus.json", "--pipe 4"), "seconds"));
 }
 
-// SimGrid takes the platform, too.
+// SimGrid accepts the platforms of all cluster files of this project.
 TEST_F(Simulate, BeginsOnEachClusterOfOurs) {
     for (const auto& entry : std::filesystem::directory_iterator(TRIREME_SOURCE_DIR "/perf/clusters")) {
         const Outcome outcome =
@@ -210,13 +210,13 @@ protected:
         return profile.dump();
     }
 
-    // Of each rank in the second step.
+    // Returns the seconds in kernels per rank in the second step.
     std::vector<double> compute(const std::string& cluster, const std::string& options) const {
         return each(simulated(cluster, options), "compute_s").at(1);
     }
 };
 
-// A kernel takes on each rank what it takes where all devices were measured to be of its kind.
+// On each rank a kernel takes the same time as if all devices had the profile of its kind.
 TEST_F(SimulateMeasured, TakesOnEachDeviceWhatWasMeasuredThere) {
     const std::string grid = "--pipe 2 --data 2 --profile ";
 
@@ -237,17 +237,17 @@ TEST_F(SimulateMeasured, TakesOnEachDeviceWhatWasMeasuredThere) {
         "fast.json: abacus, cpu, 1 thread (ranks 0,1) and slow.json: slide-rule, cpu, 1 thread (ranks 2,3)");
 }
 
-// Replicas of unlike devices share no times, though the cluster says that they are alike.
+// Replicas on different devices have different times, although the cluster file has only one kind.
 TEST_F(SimulateMeasured, ChargesPassesOfUnlikeReplicasByTheirOwnDevices) {
     const std::vector<double> seconds =
         compute("abacus.json", "--pipe 2 --data 2 --math off --charge passes --profile fast.json,1=slow.json");
 
-    constexpr double nearly = 0.01;  // passes are charged as a whole
+    constexpr double nearly = 0.01;  // because passes are charged as a whole
     EXPECT_NEAR(seconds[1], 3 * seconds[0], 3 * nearly * seconds[0]);
     EXPECT_NEAR(seconds[3], seconds[2], nearly * seconds[2]);
 }
 
-// The second stage is on slide rules: see layers that are measured to take as much each.
+// Ranks 2 and 3 are slide rules, which take twice as long. All layers have the same measured time.
 TEST_F(SimulateMeasured, CutsByTheDevicesOfTheCluster) {
     json even = json::parse(read("measured.json"));
     for (json& layer : even.at("layers")) {

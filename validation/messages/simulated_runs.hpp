@@ -1,4 +1,4 @@
-// Runs on clusters that are described, and their records.
+// Runs on described clusters, and their records.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@ namespace trireme::messages {
 
 using nlohmann::json;
 
-// Of a run on 4 ranks whose micro-batches are all alike.
+// Options of a run on 4 ranks whose micro-batches all have the same shape.
 constexpr const char* of_train =
     "--corpus corpus.h5 --model gpt2-tiny --steps 2 --batch 8 --microbatches 4 --max-length 32 --length fixed "
     "--threads 1 --quiet ";
@@ -43,7 +43,7 @@ protected:
         write("abacus.json", abacus().dump());
     }
 
-    // The records of its steps.
+    // Returns the lines of steps.jsonl.
     std::vector<json> steps(const std::string& folder) const {
         std::istringstream lines(read(folder + "/steps.jsonl"));
         std::vector<json> found;

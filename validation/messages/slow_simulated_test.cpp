@@ -1,4 +1,5 @@
-// Ranks that are made slow on a cluster that is described: they take what their kernels take, so many times.
+// Ranks that are slowed down on purpose on a described cluster: the time of their kernels is multiplied
+// exactly.
 #include "messages/simulated_runs.hpp"
 
 namespace trireme::messages {
@@ -6,7 +7,7 @@ namespace {
 
 class SlowSimulated : public Simulate {
 protected:
-    // Seconds in kernels, of each step and rank, on four ranks.
+    // Returns the seconds in kernels per step and rank, on four ranks.
     std::vector<std::vector<double>> compute(const std::string& options) const {
         std::vector<std::vector<double>> seconds;
         for (const json& step : simulated("abacus.json", "--pipe 4 " + options))
@@ -14,7 +15,7 @@ protected:
         return seconds;
     }
 
-    // Both steps of one rank.
+    // Returns the records of both steps of a run on one rank.
     std::vector<json> alone(const std::string& options) const {
         const std::string folder = "alone-" + std::to_string(content().size());
         const Outcome outcome = run("simulate --ranks 1 --cluster thinker.json --run-dir " + folder + " " +
@@ -25,13 +26,13 @@ protected:
     }
 };
 
-// Of kernels that multiply, whose bytes take nothing: products with weights, and attention. What the latter
-// takes follows from what a causal model needs less than the square of all scores: `mfu` counts 6 products of
-// it, `mfu_causal` half as much, and the kernels make 7 of them over a triangle with its diagonal.
+// Returns the seconds of matmuls with weights, if memory and launches take no time: all seconds but those of
+// attention. The latter follow from two figures. `mfu` counts 6 attention matmuls with the full square of
+// scores, `mfu_causal` half as much. The kernels compute 7 of them over a triangle with its diagonal.
 double seconds_of_products(const json& step, double peak_flops) {
-    constexpr double length = 32;  // of samples
+    constexpr double length = 32;  // tokens per sample
     const double half_of_six = step.at("mfu").get<double>() - step.at("mfu_causal").get<double>();
-    const double attention_share = half_of_six * 7 / 6 * (1 + 1 / length);  // of the peak
+    const double attention_share = half_of_six * 7 / 6 * (1 + 1 / length);  // fraction of the peak
     const double seconds = step.at("seconds");
     EXPECT_GT(attention_share * peak_flops, 0);
     return seconds - attention_share * seconds;
@@ -56,7 +57,7 @@ TEST_F(SlowSimulated, ProductsAloneTakeLonger) {
     }
 }
 
-// Whatever was remembered of the step before.
+// Each step has another slow rank, although costs were cached in the step before.
 TEST_F(SlowSimulated, RanksTakeTurns) {
     for (const std::string charge : {"--math off --charge kernels ", "--math off --charge passes "}) {
         const auto healthy = compute(charge);
@@ -72,7 +73,7 @@ TEST_F(SlowSimulated, RanksTakeTurns) {
     }
 }
 
-// Of a run without a corpus, which makes up as many samples as a step takes.
+// A run without a corpus makes up as many samples as one step takes, so every step is an epoch.
 TEST_F(SlowSimulated, TurnsOfEpochsAreSteps) {
     const std::string line =
         "simulate --math off --charge passes --ranks 4 --pipe 4 --model gpt2-tiny --vocabulary 257 --steps 3 "

@@ -1,4 +1,4 @@
-// A rank that is made slow: later, and otherwise the same.
+// A rank that is slowed down on purpose takes longer and changes nothing else.
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -15,7 +15,7 @@ class Slow : public Workplace {
 protected:
     void SetUp() override { make_corpus(); }
 
-    // Six steps on two ranks, of which records are left in run/.
+    // Trains six steps on two ranks. The records are in run/.
     void train_six(const std::string& options, std::size_t mpi) const {
         std::filesystem::remove_all(path("run"));
         const std::string line =
@@ -41,7 +41,7 @@ protected:
     }
 };
 
-// In kernels, of the steps from `first` to `last` in which it was the least.
+// Returns a rank's least seconds in kernels over the steps `first` to `last`, counted from 1.
 double least_compute(const std::vector<json>& steps, std::size_t rank, std::size_t first, std::size_t last) {
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t step = first; step <= last; ++step)
@@ -66,8 +66,9 @@ TEST_F(Slow, RankChangesNoBit) {
     }
 }
 
-// Thirty times, of which three are asked for: whatever else the machine does, one of two or more steps is
-// hardly disturbed. In the first slow step nothing has been slept in advance.
+// The factor is 30, and the test expects only 3, because other processes disturb the measurement. Of two or
+// more steps the fastest is hardly disturbed. The last line uses the first slow step, before any sleep
+// overshoots.
 TEST_F(Slow, RankIsSeenInWhatIsMeasured) {
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
         train_six("--data 2 --slow rank=1,factor=30,steps=3:4", mpi);

@@ -1,4 +1,4 @@
-// Tests of commands whose standard output cannot be written.
+// Commands whose standard output cannot be written.
 #include <sys/wait.h>
 
 #include <cstdlib>
@@ -39,7 +39,7 @@ TEST_F(StandardOutput, ThatIsAPipeWithoutReaderEndsACommandQuietly) {
     const Outcome outcome =
         run_in_shell("$trireme plan --pipe 2 --microbatches 4096 --format json | head -n 1");
 
-    EXPECT_EQ(outcome.code, 141) << outcome.err;  // 128 + SIGPIPE, as of other programs
+    EXPECT_EQ(outcome.code, 141) << outcome.err;  // 128 + SIGPIPE, as with other programs
     EXPECT_EQ(outcome.out, "{\n");
     EXPECT_EQ(outcome.err, "");
 }

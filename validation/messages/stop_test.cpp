@@ -1,4 +1,4 @@
-// A run that is asked to stop ends behind a step, with a checkpoint, and goes on from it to the bit.
+// A run that is requested to stop ends after a step, with a checkpoint, and resumes from it bit for bit.
 #include <array>
 
 #include "messages/workplace.hpp"
@@ -10,7 +10,7 @@ constexpr int stopped = 75;
 
 class Stop : public Workplace {
 protected:
-    // signalled.sh SIGNAL PROGRAM...: becomes the program, and gets the signal once a step is on record.
+    // signalled.sh SIGNAL PROGRAM... becomes the program, and gets the signal once a step is recorded.
     void SetUp() override {
         make_corpus();
         write("signalled.sh",
@@ -33,13 +33,13 @@ protected:
         return run_ranks({command(mpi, options), command(mpi, options)}, mpi);
     }
 
-    // Gives the second rank a signal.
+    // Runs two ranks and sends a signal to the second.
     Outcome run_signalled(std::size_t mpi, const std::string& signal, const std::string& options) const {
         return run_ranks({command(mpi, options), "sh signalled.sh " + signal + ' ' + command(mpi, options)},
                          mpi);
     }
 
-    // As many as there are lines of steps.
+    // Returns the number of recorded steps.
     std::size_t steps_behind(const std::string& run_dir) const { return losses_of(run_dir).size(); }
 };
 
@@ -67,7 +67,7 @@ TEST_F(Stop, BySignalsToAnyRankAndGoesOnToTheBit) {
     }
 }
 
-// Open MPI's launcher sends the other rank SIGTERM, and kills it soon after.
+// Open MPI's launcher sends SIGTERM to the other rank, and kills it soon afterwards.
 TEST_F(Stop, SaysHowToContinueWhereARankDies) {
     write("signalled.sh",
           "signal=$1; shift\n"
@@ -85,7 +85,7 @@ TEST_F(Stop, SaysHowToContinueWhereARankDies) {
         << outcome.err;
 }
 
-// Ranks are several steps apart there, and know of it at different times.
+// With these schedules ranks are several steps apart, and learn of the signal at different times.
 TEST_F(Stop, FinishesWhatIsInFlight) {
     for (const std::string schedule : {"pipedream-2bw", "pipedream --tied off", "zb-h2"}) {
         const std::string options = "--pipe 2 --microbatches 4 --schedule " + schedule + " --run-dir run";
@@ -137,7 +137,7 @@ TEST_F(Stop, EndsAJobThatDoesNotGetFurther) {
         << outcome.err;
 }
 
-// The second job is none of the first one's ranks, so it inherits nothing of it.
+// The second job must not look like a rank of the first, so its environment is cleared.
 TEST_F(Stop, NamesTheJobThatHasTheDirectory) {
     write("second.sh",
           "(until [ -s run/steps.jsonl ] || ! kill -0 $$; do sleep 0.01; done\n"

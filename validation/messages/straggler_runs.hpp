@@ -1,4 +1,4 @@
-// Runs of four tensor ranks of which some become slow and recover, and what they leave.
+// Runs of four tensor ranks, some of which become slow and recover, and their records.
 #pragma once
 
 #include "messages/simulated_runs.hpp"
@@ -14,7 +14,7 @@ inline constexpr const char* come_and_go =
 
 class Stragglers : public Simulate {
 protected:
-    // Devices and links with which little but products takes time.
+    // Devices and links with which almost only matmuls take time.
     void SetUp() override {
         Simulate::SetUp();
         json cluster = abacus();

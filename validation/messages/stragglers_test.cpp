@@ -1,5 +1,5 @@
-// Ranks that become slow and recover, and what is done about them: steps become shorter, and losses stay what
-// they are.
+// Ranks that become slow and recover, and the policies that react. Steps become shorter, and losses do not
+// change, unless channels are skipped.
 #include "messages/straggler_runs.hpp"
 
 namespace trireme::messages {
@@ -7,7 +7,7 @@ namespace {
 
 using Shares = std::vector<std::size_t>;
 
-// Of the only team; none where they are even.
+// Returns the shares of the only team; empty if they are even.
 Shares shares_of(const json& decision) {
     return decision.at("layout").at("stages")[0].at("replicas")[0].value("shares", Shares{});
 }
@@ -55,7 +55,7 @@ TEST_F(Stragglers, AreNamedInTheLogAndMakeLongerStepsWhereNothingIsDone) {
     EXPECT_NEAR(uneven[5].at("seconds").get<double>(), off[5].at("seconds").get<double>(), 1e-9);
 }
 
-// Without arithmetic the same is observed, and the same decided.
+// Ghost runs observe and decide the same as runs with values.
 TEST_F(Stragglers, AreTreatedAlikeByGhosts) {
     for (const std::string way : {"uneven", "resize"}) {
         const std::string options =
@@ -85,7 +85,7 @@ TEST_F(Stragglers, AreTreatedAlikeByGhosts) {
     }
 }
 
-// Nothing is lost while nobody is slow; then steps are short, and losses others, until the ranks have
+// Losses do not change while no rank is slow. Then steps become shorter and losses differ, until the ranks have
 // recovered.
 TEST_F(Stragglers, LeaveOutWhatTheyHaveNoTimeFor) {
     const std::string options =
@@ -102,7 +102,7 @@ TEST_F(Stragglers, LeaveOutWhatTheyHaveNoTimeFor) {
     const std::vector<json> made = decisions("resize");
     ASSERT_EQ(made.size(), 4U);
     EXPECT_GE(made[0].at("left_out")[1].get<double>(),
-              0.75);  // its part of the head is slow, too, and left whole
+              0.75);  // its part of the head is slow, too, but skips no channel
     EXPECT_EQ(made[0].at("left_out")[0], 0);
     EXPECT_GE(made[1].at("left_out")[3].get<double>(), 0.6);
     EXPECT_LT(made[1].at("left_out")[3], made[1].at("left_out")[1]);
@@ -122,7 +122,7 @@ TEST_F(Stragglers, LeaveOutWhatTheyHaveNoTimeFor) {
     EXPECT_EQ(losses("again"), resized);
 }
 
-// Whatever is decided there, and whenever: by the wall nobody knows.
+// In wall time the decisions and their steps are not predictable.
 TEST_F(Stragglers, ChangeNoLossByTheWall) {
     ASSERT_EQ(run("train --steps 40 " + std::string(of_model) + "--run-dir one").code, 0);
     for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
@@ -140,7 +140,7 @@ TEST_F(Stragglers, ChangeNoLossByTheWall) {
     }
 }
 
-// The fast kernels, of which each shape has its own order of sums.
+// Runs with the fast kernels, whose order of summation depends on the shape.
 TEST_F(Stragglers, ChangeNoLossInSinglePrecision) {
     std::string model = of_model;
     model.replace(model.find("--dtype f64 --device reference"), 30, "--dtype f32 --device cpu");
@@ -192,7 +192,7 @@ TEST_F(Stragglers, StayWithAPlanThatMemoryLeavesNoChoiceAbout) {
     EXPECT_FALSE(has(read("little/decisions.jsonl"), "layout"));
 }
 
-// Behind step 7, when nobody looks at what was observed.
+// The decision applies after step 7, where the policy does not look.
 TEST_F(Stragglers, LeaveOutWhatADecisionSaysFromItsStepOn) {
     const std::string options = "--length fixed --straggler resize --look-every 50 --run-dir ";
     write("decisions.jsonl", R"({"step": 7, "left_out": [0, 0.5, 0, 0], "layout": {"layers": 7, "stages": [)"
@@ -251,10 +251,9 @@ TEST_F(Stragglers, OptionsOfAreChecked) {
           R"( "replicas": [{"ranks": [0]}]}]}})");
     const Outcome refused = run("train --corpus corpus.h5 --steps 4 --decisions decisions.jsonl --run-dir run");
     EXPECT_EQ(refused.code, 2);
-    EXPECT_NE(
-        refused.err.find("trireme: --decisions decisions.jsonl, step 2: a rank skips 0.5 of its matmuls, "
-                         "and the limit is 0; use --straggler resize or semi, and --resize-limit\n"),
-        std::string::npos)
+    EXPECT_NE(refused.err.find("trireme: --decisions decisions.jsonl, step 2: a rank skips 0.5 of its matmuls, "
+                               "and the limit is 0; use --straggler resize or semi, and --resize-limit\n"),
+              std::string::npos)
         << refused.err;
 }
 

@@ -1,4 +1,4 @@
-// perf/study: a grid of runs, a table and pictures.
+// perf/study runs a grid of runs, and makes a table and charts.
 #include <sys/wait.h>
 
 #include <cstdlib>
@@ -24,7 +24,7 @@ protected:
                        {"title": "Saved", "x": "steps", "y": "later_tokens"}]})");
     }
 
-    // perf_study with these words behind it.
+    // Runs perf_study with these arguments and returns its exit code. Its output goes to the file `said`.
     int study(const std::string& words) const {
         const std::string program = std::filesystem::path(program_path()).parent_path() / "perf_study";
         const int status = std::system(("cd " + path("").string() + " && " + program + " " + words +
@@ -77,7 +77,7 @@ TEST_F(Study, RunsNothingAgainThatIsThere) {
     EXPECT_FALSE(read("out/small/layers-2.steps-4/summary.json").empty());
 }
 
-// All have the same names as before.
+// The points keep their names.
 TEST_F(Study, RunsAgainWhatGotOtherOptions) {
     ASSERT_EQ(study("small.json out"), 0) << read("said");
     const std::vector<std::string> first = table();
@@ -159,7 +159,7 @@ TEST_F(Study, SharesItsPointsAmongJobsAtOnce) {
         EXPECT_EQ(entry.path().string().find(".partial"), std::string::npos) << entry.path();
 }
 
-// A row that a point had before the study asked for something else is not joined.
+// The row of point 0 was made before the options of the study changed.
 TEST_F(Study, JoinsNoRowsOfOtherOptions) {
     ASSERT_EQ(study("--point 0 small.json out"), 0) << read("said");
     std::string text = read("small.json");

@@ -1,4 +1,4 @@
-// What trace.json of a run says, under every MPI library; and steps that cannot be traced.
+// The trace of a run under every MPI library, and the messages about steps that cannot be traced.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double rounding = 0.002;  // microseconds: a beginning and a duration have three decimals
+constexpr double rounding = 0.002;  // microseconds; start times and durations have three decimals
 constexpr const char* as_planned =
     "--pipe 2 --microbatches 2 --decisions d.jsonl --move overlap --checkpoint-every 1 --run-dir run "
     "--trace 1:2";
@@ -28,7 +28,7 @@ bool is_instruction(const Event& event) {
 
 class Trace : public Workplace {
 protected:
-    // Behind the first step the ranks change places.
+    // After the first step the two ranks exchange their stages.
     void SetUp() override {
         make_corpus();
         write(
@@ -38,7 +38,7 @@ protected:
             "\n");
     }
 
-    // Of the last run, as they began.
+    // Returns the events of the last run in the order of their start.
     std::vector<Event> events(const std::string& file = "run/trace.json") const {
         const json trace = json::parse(read(file));
         std::vector<Event> found;
@@ -62,7 +62,7 @@ std::vector<Event> only(std::vector<Event> events, const Which& which) {
     return events;
 }
 
-// Separated by blanks, in their order.
+// Returns the names of the selected events in their order, separated by blanks.
 template <class Which>
 std::string names_of(const std::vector<Event>& events, const Which& which) {
     std::string names;
@@ -87,7 +87,7 @@ void expect_one_after_the_other(const std::vector<Event>& lane) {
     }
 }
 
-// What `all` has of a rank's state on its way, and instructions of the rank that were computed meanwhile.
+// Expects that moments of the rank were sent while it executed instructions.
 void expect_moments_beside_computing(const std::vector<Event>& all, int rank) {
     const auto moments = only(all, [&](const Event& e) { return e.name == "moments" && e.rank == rank; });
     ASSERT_EQ(moments.size(), 1U);
@@ -100,7 +100,7 @@ void expect_moments_beside_computing(const std::vector<Event>& all, int rank) {
     EXPECT_NE(beside, "") << "rank " << rank;
 }
 
-// Whether a rank had its moments before it came to its update, which would have waited for them.
+// Returns true if the rank had its moments before its update, which would have waited for them.
 bool came_beside_computing(const std::vector<Event>& all, int rank) {
     const auto of_rank = [&](const std::string& part) {
         return only(all,
@@ -151,7 +151,7 @@ TEST_F(Trace, OfAPartThatGoesOnStandsBesideTheFirst) {
     EXPECT_EQ(instructions(events("run/trace-2.json"), 0, 2), instructions(events(), 0, 2));
 }
 
-// The form that Chrome and Perfetto read, and arrows from every message to the pass that reads it.
+// The trace has the format of Chrome and Perfetto, with an arrow from every message to the pass that reads it.
 TEST_F(Trace, FollowsItsSchema) {
     const Outcome outcome = train("--pipe 2 --microbatches 2 --run-dir run --trace 1:2 --trace-kernels on", 2);
     ASSERT_EQ(outcome.code, 0) << outcome.err;

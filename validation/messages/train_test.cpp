@@ -1,5 +1,5 @@
-// What `train` says of sizes, corpora and run directories that it cannot use. Each is refused before anything
-// is written; the first test shows that the same command does train when nothing is wrong.
+// The messages of `train` about sizes, corpora and run directories that it cannot use. It refuses them before
+// it writes anything; the first test shows that the same command trains when nothing is wrong.
 #include "messages/workplace.hpp"
 
 namespace trireme::messages {
@@ -9,7 +9,7 @@ class Train : public Workplace {
 protected:
     void SetUp() override { make_corpus(); }
 
-    // Two ranks with a command line each; that of the second stands behind `prefix`.
+    // Runs two ranks with one command line each. `prefix` stands before the program of the second.
     Outcome run_beside(const std::string& first, const std::string& prefix, const std::string& second,
                        std::size_t mpi) const {
         std::vector<std::string> all = words(first + " : -n 1 " + prefix);
@@ -18,7 +18,7 @@ protected:
         return run(all, 1, mpi);
     }
 
-    // A bit of the first token of the first row that begins a function: "d", "e", "f" as two bytes each.
+    // Flips a bit of the first token of the first row that begins a function: "d", "e", "f" as two bytes each.
     void flip_a_bit() const {
         std::string bytes = read("corpus.h5");
         const std::size_t place = bytes.find(std::string("d\0e\0f\0", 6));
@@ -37,7 +37,8 @@ TEST_F(Train, TrainsWhereNothingIsWrong) {
     EXPECT_NE(read("run/config.ini").find("\nsteps = 2\n"), std::string::npos);
 }
 
-// Of twenty rows, one step of nineteen samples holds some of the longest twice: memory must be there for it.
+// The corpus has twenty rows. A step of nineteen samples may contain some of the longest rows twice, for which
+// memory must suffice.
 TEST_F(Train, PacksAcrossTheBorderOfTwoEpochs) {
     const Outcome outcome =
         run("train --corpus corpus.h5 --steps 12 --batch 19 --layers 1 --width 8 --heads 1 --max-length 256 "

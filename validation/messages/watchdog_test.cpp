@@ -1,5 +1,4 @@
-// What becomes of a job one of whose ranks stands still, or is no more: it ends, and says where the others
-// stand.
+// A job one of whose ranks stands still or dies: it ends, and prints where the other ranks stand.
 #include <regex>
 
 #include "messages/workplace.hpp"
@@ -7,14 +6,14 @@
 namespace trireme::messages {
 namespace {
 
-// Three stages on three ranks that would train for ever.
+// Three stages on three ranks, which would train forever.
 class Watchdog : public Workplace {
 protected:
     static constexpr int ranks = 3;
 
-    // heard.sh FILE PROGRAM...: becomes the program, whose errors go to the file: a launcher on a busy machine
-    // may lose what a rank says just before it ends the job. struck.sh SIGNAL FILE PROGRAM...: becomes the
-    // program, and gets the signal once the file has a line.
+    // heard.sh FILE PROGRAM... becomes the program and appends its errors to the file, because the launcher of
+    // a busy machine may lose a rank's last lines. struck.sh SIGNAL FILE PROGRAM... becomes the program, and
+    // gets the signal once the file has a line.
     void SetUp() override {
         make_corpus();
         write("heard.sh", "file=$1; shift; exec \"$@\" 2>> $file\n");
@@ -24,7 +23,7 @@ protected:
               "exec \"$@\"\n");
     }
 
-    // One rank gets a signal after the first steps.
+    // Runs the job and sends a signal to one rank after the first step.
     Outcome strike(int struck, const std::string& signal, std::size_t mpi) const {
         const std::string run_dir = "run-" + std::to_string(mpi);
         const std::string heard = "heard-" + std::to_string(mpi);
@@ -46,7 +45,7 @@ protected:
         EXPECT_TRUE(std::regex_search(outcome.err, line)) << rank << ' ' << pattern << '\n' << outcome.err;
     }
 
-    // Exit code 3, and one block: of the lowest rank that is not stopped.
+    // Expects exit code 3 and one message, by the lowest rank that is not stopped.
     void expect_to_be_told_of(int stopped) const {
         for (std::size_t mpi = 0; mpi < mpi_libraries(); ++mpi) {
             const Outcome outcome = strike(stopped, "STOP", mpi);

@@ -15,7 +15,7 @@ namespace {
 
 const std::string prefix = "trireme_nccl_";
 
-// That this process has made: gone with it, however far its tests came.
+// Boards that this process has made. They are removed when it ends, however far its tests came.
 struct OwnBoards {
     std::set<std::string> names = {};
     ~OwnBoards() { remove_all(); }

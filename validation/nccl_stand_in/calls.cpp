@@ -1,4 +1,4 @@
-// NCCL's functions, as far as they are used, and those of stand_in.hpp.
+// The NCCL functions that Trireme uses, and those of stand_in.hpp.
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,14 +12,14 @@
 namespace trireme::nccl_stand_in {
 namespace {
 
-constexpr int polls_of_a_call = 3;  // until it is over: who does not ask is found
+constexpr int polls_of_a_call = 3;  // polls until a call completes, to detect callers that do not poll
 
 bool is_known(const ncclComm* communicator) {
     return std::ranges::any_of(process().communicators,
                                [&](const auto& own) { return own.get() == communicator; });
 }
 
-// None: it may be used. What a communicator is at ends by ncclCommGetAsyncError, and not otherwise.
+// Returns nothing if the communicator may be used. Only ncclCommGetAsyncError completes a pending call.
 std::optional<ncclResult_t> refusal(ncclComm* communicator, const std::string& call) {
     if (!is_known(communicator)) return complain(nullptr, "a call of " + call + " of no communicator");
     const auto refuse = [&](const std::string& why) {

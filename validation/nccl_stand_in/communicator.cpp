@@ -23,7 +23,7 @@ ncclResult_t complain(ncclComm* communicator, const std::string& what) {
     return ncclInvalidUsage;
 }
 
-// All of a group begin together, whatever queues they are in; those of a queue are one work of it.
+// All operations of a group begin together, in whatever queues they are. Those of one queue are one job of it.
 void Launch::poll() {
     if (polls_left == 0 || --polls_left > 0) return;
     std::set<void*> streams;
@@ -62,7 +62,7 @@ void ncclComm::forget_what_is_over() {
     while (!in_flight.empty() && in_flight.front()->is_over()) in_flight.pop_front();
 }
 
-// Against all others that this process shares with the same process: both have opened them in one order.
+// Checks that this process and each other process opened the communicators that they share in the same order.
 void ncclComm::require_one_order_of_creation() const {
     const Seat& own = board->seat(rank);
     for (const auto& earlier : process().communicators) {

@@ -1,4 +1,4 @@
-// A communicator as one rank has it, and the rules of what it may be used for.
+// One rank's communicator, and the rules for its use.
 #pragma once
 
 #include <deque>
@@ -14,10 +14,10 @@ namespace trireme::nccl_stand_in {
 
 enum class State : std::uint8_t { opens, is_open, finalizes, is_finalized, is_destroyed, is_aborted };
 
-// What one call, or one group of calls, gives to a queue.
+// The operations that one call, or one group of calls, submits to queues.
 struct Launch {
     std::vector<std::shared_ptr<Operation>> operations = {};
-    int polls_left = 0;  // until the library has given it to the queue: nobody knows before
+    int polls_left = 0;  // until the library has submitted it to the queue; before that its state is undefined
 
     bool is_in_queue() const { return polls_left == 0; }
     void poll();
@@ -25,7 +25,7 @@ struct Launch {
 
 }  // namespace trireme::nccl_stand_in
 
-// NCCL's own name for it.
+// NCCL defines the type under this name.
 struct ncclComm {
     using State = trireme::nccl_stand_in::State;
 
@@ -37,15 +37,15 @@ struct ncclComm {
     bool never_opens = false;
     State state = State::opens;
     ncclResult_t failure = ncclSuccess;
-    std::string words = {};  // of the failure
+    std::string words = {};  // error message
     std::shared_ptr<trireme::nccl_stand_in::Launch> launch = {};
     std::deque<std::shared_ptr<trireme::nccl_stand_in::Operation>> in_flight = {};
 
     std::string name() const { return "rank " + std::to_string(rank); }
     bool is_alive() const { return state != State::is_destroyed && state != State::is_aborted; }
-    ncclResult_t poll();  // goes on with what it is at, and says what state it is in
+    ncclResult_t poll();  // makes progress and returns the state
     void fail(ncclResult_t result, const std::string& what);
-    void let_go();  // of what it shares
+    void let_go();  // releases the shared memory
 
 private:
     void poll_opening();
@@ -55,17 +55,17 @@ private:
 
 namespace trireme::nccl_stand_in {
 
-// Of this process.
+// State of this process.
 struct Process {
     Settings settings = {};
     std::vector<std::string> complaints = {};
-    std::vector<std::unique_ptr<ncclComm>> communicators = {};  // destroyed ones, too: who uses them is found
+    std::vector<std::unique_ptr<ncclComm>> communicators = {};  // includes destroyed ones, to detect their use
     int group_depth = 0;
     Launch group = {};
     std::int64_t creations = 0;
 };
 Process& process();
 
-ncclResult_t complain(ncclComm* communicator, const std::string& what);  // ncclInvalidUsage
+ncclResult_t complain(ncclComm* communicator, const std::string& what);  // returns ncclInvalidUsage
 
 }  // namespace trireme::nccl_stand_in

@@ -1,5 +1,5 @@
-// A program on an emulated GPU each: the stand-in of NCCL is told where its work goes, and asked at the end
-// whether it has anything to complain of.
+// Linked into programs whose ranks each have an emulated GPU. It connects the NCCL stand-in to the emulated
+// queues, and fails at the end if there are complaints.
 #include <unistd.h>
 
 #include <atomic>
@@ -48,7 +48,7 @@ public:
 private:
     std::optional<device::SharedLibrary> library_;
     std::atomic<bool> ends_ = false;
-    std::thread gpu_;  // goes on whatever its rank waits for: others may wait for what it sends
+    std::thread gpu_;  // runs while its rank waits, because other ranks may wait for its messages
 };
 
 const WatchedStandIn stand_in;

@@ -91,7 +91,7 @@ bool Operation::go_on() {
     return is_send ? send_chunk() : receive_chunk();
 }
 
-// Behind the one before it.
+// Posts the operation once all earlier ones in its lane are done. Returns true if it is posted.
 bool Operation::has_posted() {
     Lane& own = lane();
     std::atomic<std::uint64_t>& posted = is_send ? own.sends : own.receives;
@@ -116,8 +116,8 @@ bool Operation::is_alike() const {
     return sent.count == received.count && sent.type == received.type;
 }
 
-// Two ranks that both send first, or both receive, and not in a group: neither comes to what the other waits
-// for.
+// Detects two ranks that both send first, or both receive first, outside a group: neither reaches the call that
+// the other one waits for.
 void Operation::look_for_what_never_comes() const {
     if (communicator->board->seat(peer).is_gone != 0) {
         communicator->fail(ncclRemoteError, "rank " + std::to_string(peer) + " has gone");

@@ -1,4 +1,4 @@
-// A send or a receive, as a queue does it.
+// A send or a receive, as a queue executes it.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,8 @@ public:
     void* stream = nullptr;
     bool is_in_group = false;
 
-    // Some of it is done: true where it is over. Never of a communicator that has failed and is not aborted.
+    // Makes some progress. Returns true if the operation is over. It never ends in a communicator that has
+    // failed and is not aborted.
     bool step();
     bool is_over() const { return is_over_; }
     std::string text() const;  // "sends 12 of int8 to rank 1"
@@ -38,7 +39,7 @@ private:
     Lane& lane_back() const;
     std::uint64_t bytes() const;
 
-    std::uint64_t number_ = 0;  // in its lane, from 1 on; 0: it has not begun
+    std::uint64_t number_ = 0;  // position in its lane, from 1; 0 before it begins
     std::uint64_t bytes_done_ = 0;
     bool is_over_ = false;
 };

@@ -1,7 +1,7 @@
-// What tests ask of the stand-in beside NCCL's functions, found in it by name as these are.
+// Test functions of the stand-in in addition to NCCL's functions; both are found in the library by name.
 //
-// It carries bytes between processes, as NCCL between GPUs, and is stricter: what NCCL lets pass now and hangs
-// at another time is refused, in a sentence that says which rank did what.
+// The stand-in moves bytes between processes, as NCCL does between GPUs, and is stricter: usage with which NCCL
+// may hang is refused with a message that says which rank did what.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,24 @@
 namespace trireme::nccl_stand_in {
 
 struct Settings {
-    // Gives the queue of the emulated GPU work that takes until the function says so.
+    // Submits work to a queue of the emulated GPU; the work takes until the function returns true.
     void (*stand_until)(void* stream, std::function<bool()> is_over) = nullptr;
 
-    // What it does on purpose.
-    int version = 999'999;     // 99.99.99, which no release of NCCL has: records made with the stand-in show it
-    bool never_opens = false;  // communicators of this process
-    int operations_until_failure = -1;  // of this process; below 0: none fails
-    std::int64_t process = 0;           // which it says that it is; 0: the one it is
+    // Intentional misbehaviour:
+    int version = 999'999;     // 99.99.99, which is no NCCL release: records made with the stand-in show it
+    bool never_opens = false;  // communicators of this process never become ready
+    int operations_until_failure = -1;  // of this process; negative if none fails
+    std::int64_t process = 0;           // process id that it pretends to have; 0 for the real one
 };
 
-// "nccl_stand_in_settings", of this process.
+// "nccl_stand_in_settings": the settings of this process.
 using SettingsOf = Settings*();
-// "nccl_stand_in_complaints": what this process did that NCCL forbids, or would hang at; taken away.
+// "nccl_stand_in_complaints": calls of this process that NCCL forbids or may hang with. The reader clears them.
 using ComplaintsOf = std::vector<std::string>*();
-// "nccl_stand_in_forget_all": adds to the complaints what this process has not ended; forgets all.
+// "nccl_stand_in_forget_all": adds a complaint for everything that this process has not ended, and resets all
+// state.
 using ForgetAll = void();
-// "nccl_stand_in_disappear": to the others this process is dead from here on.
+// "nccl_stand_in_disappear": to the other ranks this process is dead from now on.
 using Disappear = void();
 
 }  // namespace trireme::nccl_stand_in

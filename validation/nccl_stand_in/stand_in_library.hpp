@@ -1,4 +1,4 @@
-// The stand-in of NCCL, as tests hold it.
+// Gives tests access to the NCCL stand-in.
 #pragma once
 
 #include <string>
@@ -21,8 +21,8 @@ public:
     nccl_stand_in::Settings& settings() const { return *settings_(); }
     void disappear() const { disappear_(); }
 
-    // Since the last time. What has not been ended is complained of, too, and ended, unless it is left as it
-    // is.
+    // Returns the complaints since the last call. By default it also complains about everything that has not
+    // been ended, and ends it.
     enum class Leftovers : std::uint8_t { are_ended, are_left };
     std::vector<std::string> complaints(Leftovers leftovers = Leftovers::are_ended) const;
 

@@ -1,5 +1,5 @@
-// clock_exits LIBRARY WAY: two ranks, each with a GPU of its own, hold their clocks and end in the given way,
-// as `trireme train` would: see main.cpp.
+// clock_exits LIBRARY WAY: two ranks with a GPU each limit their clocks and then end in the given way, like
+// `trireme train` (main.cpp).
 #include <unistd.h>
 
 #include <csignal>

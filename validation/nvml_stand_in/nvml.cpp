@@ -1,7 +1,7 @@
-// Plays NVIDIA's management library for two GPUs, and for those that emulated ones are where each process has
-// its own. What it plays is told by the environment, whenever it is asked: NVML_STAND_IN_PLAY (well,
-// not_supported, no_permission, lost, hot, none) and NVML_STAND_IN_LOG, a file that gets a line for every clock
-// that is held or given back: "hold 0000:01:00.0 1200 1200", "give back 0000:01:00.0".
+// Imitates NVIDIA's management library for two GPUs, and for emulated GPUs if each process has its own.
+// Environment variables, read at each call, control it: NVML_STAND_IN_PLAY (well, not_supported, no_permission,
+// lost, hot, none) and NVML_STAND_IN_LOG, a file that receives one line for each clock limit that is set or
+// reset: "hold 0000:01:00.0 1200 1200", "give back 0000:01:00.0".
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -39,7 +39,7 @@ constexpr unsigned highest_mhz = 1980;
 constexpr unsigned lowest_mhz = 210;
 constexpr unsigned step_mhz = 15;
 
-// Each look finds two joules more, of the second GPU three.
+// Each query reports two more joules, or three for the second GPU.
 std::atomic<unsigned long long> looks = 0;
 std::atomic<int> users = 0;
 
@@ -63,7 +63,7 @@ Result state_of(Device device) {
     return play() == "lost" ? gpu_is_lost : success;
 }
 
-// Of what simple GPUs do not tell.
+// Returns a value that simple GPUs do not report.
 template <class Value>
 Result tell(Device device, Value* to, Value value) {
     if (const Result state = state_of(device); state != success) return state;
@@ -155,7 +155,8 @@ Result nvmlDeviceGetPowerManagementDefaultLimit(Device device, unsigned* milliwa
     return tell(device, milliwatts, 700'000U);
 }
 
-// Every GPU tells these two.
+// Every GPU reports these two.
+//
 Result nvmlDeviceGetClockInfo(Device device, unsigned kind, unsigned* mhz) {
     if (const Result state = state_of(device); state != success) return state;
     *mhz = kind == 2 ? 2619 : (play() == "hot" ? 900 : 1755);

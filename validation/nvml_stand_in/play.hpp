@@ -1,4 +1,4 @@
-// What the stand-in for NVIDIA's library plays in a test, and what it was told to do.
+// Sets what the NVML stand-in plays in a test, and reads its log.
 #pragma once
 
 #include <cstdlib>
@@ -12,6 +12,7 @@ constexpr const char* nvml_stand_in = TRIREME_NVML_STAND_IN;
 constexpr const char* first_gpu = "0000:01:00.0";
 constexpr const char* second_gpu = "0000:65:00.0";
 
+// Sets the environment variables of the stand-in for the object's lifetime.
 class NvmlPlay {
 public:
     explicit NvmlPlay(const char* play = "well") : log_(folder_.file("log")) {
@@ -26,7 +27,7 @@ public:
     NvmlPlay& operator=(const NvmlPlay&) = delete;
 
     void change(const char* play) { ::setenv("NVML_STAND_IN_PLAY", play, 1); }
-    // A line for each clock that was held or given back.
+    // Returns one line for each clock limit that was set or reset.
     std::string log() const { return read_whole(log_); }
 
 private:

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs jobs/quickstart.sh for twenty steps with the program of a build folder, and looks for what the README promises: the
-# records, the figures of merit, and memory that grows by what was predicted, within 5 % or 8 MB. (The prediction counts
-# what the program allocates. The growth is of resident pages, with those of MPI and of allocators.)
+# Runs jobs/quickstart.sh for twenty steps with the program of a build folder, and checks the README's promises:
+# the records, the figures of merit, and memory growth within 5 % or 8 MB of the prediction. (The prediction
+# counts what the program allocates. The growth counts resident pages, including those of MPI and of
+# allocators.)
 #
 #   validation/promises/quickstart_test.sh BUILD SCRATCH
 set -euo pipefail

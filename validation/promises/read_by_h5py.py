@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Reads what Trireme writes with h5py and safetensors alone, as the README promises.
+"""Reads Trireme's files with h5py and safetensors alone, as the README promises.
 
     read_by_h5py.py PROGRAM     PROGRAM is the path of trireme
 
 A corpus holds the tokens, the offsets and the SHA-256 of each dataset. A checkpoint's model.h5 shows each tensor and
 moment whole, equal to the boxes in its parts. A GPT-2 of random weights goes from Hugging Face's format to a checkpoint
-and back without a bit changed. (round_trip.py does the last for all families, and needs torch and transformers.)
+and back without a bit changed. (round_trip.py tests the last for all families, and needs torch and transformers.)
 
-Prints a line for each; exit code 1 if anything differs. Needs h5py, numpy and safetensors.
+Prints a line for each of the three; exit code 1 if anything differs. Needs h5py, numpy and safetensors.
 """
 
 import hashlib
@@ -50,7 +50,7 @@ def check_corpus(program, folder):
 
 
 def boxes_of(parts, name, shape):
-    """The whole tensor, from its boxes in the parts."""
+    """Returns the whole tensor from its boxes in the parts."""
     rows, columns = shape if len(shape) == 2 else (1, *shape)
     whole = numpy.full((rows, columns), numpy.nan, numpy.float32)
     for part in parts:

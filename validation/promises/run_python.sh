@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs a Python script, or skips with a line and code 77 if Python or a package that it imports is missing.
+# Runs a Python script, or skips with a message and exit code 77 if Python or a package that it imports is
+# missing.
 #
 #   validation/promises/run_python.sh SCRIPT.py PROGRAM
 #

@@ -13,7 +13,8 @@ constexpr bool sanitized = true;
 constexpr bool sanitized = false;
 #endif
 
-// Open MPI loads plugins that it closes at once: what they leak has no name for lsan.supp, and is not counted.
+// Open MPI unloads some plugins immediately. Their leaks have no symbols that lsan.supp could name, so they are
+// not tracked.
 void start_mpi(int* argc, char*** argv) {
     if constexpr (sanitized) __lsan_disable();
     MPI_Init(argc, argv);
@@ -21,7 +22,8 @@ void start_mpi(int* argc, char*** argv) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // as Session does
 }
 
-// MPI_Finalize closes the others, and with them goes what points to all they keep. Leaks are looked for before.
+// MPI_Finalize unloads the other plugins, and with them the pointers to memory that they keep. Hence leaks are
+// checked before.
 void end_mpi() {
     if constexpr (sanitized) __lsan_do_leak_check();
     MPI_Finalize();
@@ -34,7 +36,7 @@ int main(int argc, char** argv) {
     ::testing::InitGoogleTest(&argc, argv);
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank != 0) {  // one report, not one for each rank; a failure still shows in the exit code below
+    if (rank != 0) {  // only rank 0 reports; the exit code below includes all ranks
         auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
         delete listeners.Release(listeners.default_result_printer());
     }

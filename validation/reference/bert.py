@@ -1,4 +1,4 @@
-"""BERT: bidirectional, token types, norms behind each half of a block; heads for hidden tokens, spans and classes."""
+"""BERT: bidirectional, token types, norms after each half of a block; heads for masked tokens, spans and classes."""
 
 import numpy as np
 import torch
@@ -17,10 +17,10 @@ class Bert(Case):
             max_position_embeddings=POSITIONS, vocab_size=VOCABULARY, type_vocab_size=2, hidden_act="gelu",
             layer_norm_eps=1e-12, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, num_labels=CLASSES,
             tie_word_embeddings=tied, use_cache=False,
-            pad_token_id=None,  # or token 0 would learn nothing
+            pad_token_id=None,  # otherwise token 0 would learn nothing
         ))  # fmt: skip
         self.samples = draw_texts(lengths=lengths)
-        self.begins = np.cumsum([0, *lengths[:-1]])  # of each sample among all rows
+        self.begins = np.cumsum([0, *lengths[:-1]])  # first row of each sample
         self.second = [length // 3 for length in lengths]  # rows of token type 0 in each sample
         self.types = [(np.arange(length) >= first).astype(int) for length, first in zip(lengths, self.second)]
         self.batch = {
@@ -30,12 +30,12 @@ class Bert(Case):
         }
 
     def run_padded(self, model):
-        """The logits of padded and masked samples, and the mask."""
+        """Returns the logits of padded and masked samples, and the mask."""
         tokens, mask = padded(self.samples)
         return model(input_ids=tokens, token_type_ids=padded(self.types)[0], attention_mask=mask).logits, mask
 
     def hidden(self, weights, sample):
-        """The last hidden state of a sample, (length, width)."""
+        """Returns the last hidden state of a sample, (length, width)."""
 
         def linear(name, y):
             return y @ weights[name + ".weight"].T + weights[name + ".bias"]
@@ -59,9 +59,9 @@ class Bert(Case):
 
 
 class Masked(Bert):
-    """A few tokens of each sample are to be told."""
+    """Predicts a few tokens of each sample."""
 
-    ROWS = [[1, 6, 7, 20], [0, 16], [3]]  # within each sample
+    ROWS = [[1, 6, 7, 20], [0, 16], [3]]  # rows within each sample
 
     def __init__(self, name, tied):
         super().__init__(name, tied=tied)
@@ -89,13 +89,13 @@ class Masked(Bert):
 
 
 class Span(Bert):
-    """Where an answer begins and ends; the last sample has none. Run one by one: no softmax sees a padded row."""
+    """Predicts where an answer begins and ends; the last sample has none. Samples run singly: no softmax sees padding."""
 
     ANSWERS = [[9, 12], [16, 16], [1, 3], [-1, -1]]  # first and last row within each sample
 
     def __init__(self, name):
         super().__init__(name, lengths=(*LENGTHS, 8))
-        ends = [length - 1 for length in self.batch["lengths"]]  # a last token that is not the context's
+        ends = [length - 1 for length in self.batch["lengths"]]  # the last token is not part of the context
         self.batch["answers"] = np.array(self.ANSWERS)
         self.batch["contexts"] = np.stack([self.second, ends], axis=1)
 
@@ -136,7 +136,7 @@ class Span(Bert):
 
 
 class Classify(Bert):
-    """The class of each sample, from its first row."""
+    """Predicts the class of each sample from its first row."""
 
     smoothing = 0.1
 

@@ -1,4 +1,4 @@
-"""What the families' cases share: text samples, padded batches, and a float64 run without casts to float32."""
+"""Common code of all cases: text samples, padded batches, and a float64 run without casts to float32."""
 
 import abc
 import contextlib
@@ -15,15 +15,15 @@ LENGTHS = [24, 17, 5]  # rows of each sample
 
 
 class Case(abc.ABC):
-    """A model, what it reads, and the same once more by formula.
+    """A model, its input, and the same computation by formula.
 
-    `batch` is what is recorded of its input: `lengths` (samples) counts rows, everything else follows one sample after
-    the other. `casting_modules` are those of transformers that cast to float32 by name.
+    `batch` is the recorded input: `lengths` (samples) counts rows, and everything else has one sample after the other.
+    `casting_modules` are the modules of transformers that cast to float32 by name.
     """
 
     casting_modules = ()
-    rate = 3e-3  # of the ten updates; at higher ones some cases overshoot, and rounding grows with it
-    smoothing = 0.0  # of a second loss and its gradients, where not 0
+    rate = 3e-3  # learning rate of the ten updates; at higher ones some cases overshoot, which amplifies rounding
+    smoothing = 0.0  # label smoothing of a second loss and its gradients, if not 0
 
     def __init__(self, name, config):
         self.name, self.config, self.batch = name, config, {}
@@ -31,23 +31,23 @@ class Case(abc.ABC):
 
     @abc.abstractmethod
     def build(self):
-        """The model, with any weights."""
+        """Returns the model, with any weights."""
 
     @abc.abstractmethod
     def run(self, model, smoothing=0.0):
-        """The mean loss, and the logits as recorded, of a model in any precision."""
+        """Returns the mean loss, and the logits as recorded, of a model in any precision."""
 
     @abc.abstractmethod
     def formula_logits(self, weights):
-        """The logits by numpy; `weights` by the names of `build().named_parameters()`."""
+        """Returns the logits by numpy; `weights` has the names of `build().named_parameters()`."""
 
     def logits_loss(self, logits, smoothing=0.0):
-        """The mean loss by numpy, from the logits of all predictions."""
+        """Returns the mean loss by numpy, from the logits of all predictions."""
         targets = self.batch["targets"]
         return formula.cross_entropies(logits, targets, smoothing) / len(targets)
 
     def choices(self, logits):
-        """What the model would answer, and by how much the next best answer is behind."""
+        """Returns the model's answers, and the least margin between an answer and the next best one."""
         best = np.sort(logits, axis=1)
         return logits.argmax(axis=1), (best[:, -1] - best[:, -2]).min()
 
@@ -63,7 +63,7 @@ def draw_texts(count_more=0, lengths=tuple(LENGTHS)):
 
 
 def padded(samples):
-    """Integers of each sample, (samples, longest), zeros behind them; and where they are, 1 or 0."""
+    """Returns the integers of each sample, (samples, longest), followed by zeros, and a mask that is 1 for them."""
     shape = (len(samples), max(len(sample) for sample in samples))
     values, mask = torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.long)
     for row, sample in enumerate(samples):
@@ -98,7 +98,7 @@ class LanguageCase(Case):
 
 
 class _DoubleTorch:
-    """PyTorch to a module that names float32: it gets float64."""
+    """Replaces torch in a module that names float32, so that the module gets float64."""
 
     float32 = float = torch.float64
 
@@ -108,11 +108,11 @@ class _DoubleTorch:
 
 @contextlib.contextmanager
 def without_float32(modules):
-    """Within it, these modules of transformers say float64 where they say torch.float32 or torch.float.
+    """Makes these modules of transformers use float64 where they name torch.float32 or torch.float.
 
-    Their casts are right for training in bfloat16, but in a float64 run they would round what is to be exact: Llama's
-    RMSNorm, the frequencies and tables of its rotary positions, the softmax of eager attention in Llama and ViT.
-    Models must be built within it too, because the frequencies are made then.
+    Their casts are right for training in bfloat16. In a float64 run they would round what must be exact: Llama's
+    RMSNorm, the frequencies and tables of its rotary positions, and the softmax of eager attention in Llama and ViT.
+    Models must also be built within it, because the frequencies are computed then.
     """
     for module in modules:
         module.torch = _DoubleTorch()

@@ -1,7 +1,7 @@
-"""What the models compute, written out in numpy, one sample at a time and without padding.
+"""The computations of the models, written out in numpy, one sample at a time and without padding.
 
-It exists to check the recorded runs: analytic functions of the weights in double (or complex double, for
-derivatives by the complex step), with no cast, mask or fused operation in them. Matrices are Hugging Face's: (in,
+They exist to check the recorded runs: analytic functions of the weights in double (or complex double, for
+derivatives by the complex step), without casts, masks or fused operations. Matrices are Hugging Face's: (in,
 out) in GPT-2, (out, in) elsewhere.
 """
 
@@ -28,7 +28,7 @@ def erf(x):
     values = np.vectorize(math.erf, otypes=[float])(x.real)
     if not np.iscomplexobj(x):
         return values
-    # The complex step is so short that erf is its own first order there.
+    # The complex step is so short that the first-order expansion of erf is exact.
     return values + 1j * x.imag * 2 / np.sqrt(np.pi) * np.exp(-(x.real**2))
 
 
@@ -47,7 +47,7 @@ def log_sum_exp(x):
 
 
 def attention(query, key, value, heads, is_causal):
-    """(length, width) from queries (length, width); keys and values may be those of fewer heads, each for several."""
+    """Returns (length, width) from queries (length, width). Keys and values may have fewer heads, each for several."""
     length, size = query.shape[0], query.shape[1] // heads
     heads_of_key = heads // (key.shape[1] // size)
     hidden = np.triu(np.ones((length, length), dtype=bool), k=1 if is_causal else length)
@@ -61,7 +61,7 @@ def attention(query, key, value, heads, is_causal):
 
 
 def rotate(x, frequencies):
-    """Every head of x, (length, heads * size), turned by position * frequency (size / 2 of them)."""
+    """Rotates every head of x, (length, heads * size), by position * frequency (size / 2 frequencies)."""
     angles = np.arange(len(x))[:, None] * frequencies
     pairs = x.reshape(len(x), -1, 2, len(frequencies)).transpose(2, 0, 1, 3)
     cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
@@ -70,7 +70,7 @@ def rotate(x, frequencies):
 
 
 def patches(image, size):
-    """(patches, channels * size * size) of an image (channels, edge, edge), row by row of patches."""
+    """Cuts an image (channels, edge, edge) into (patches, channels * size * size), row by row of patches."""
     channels, edge = image.shape[:2]
     count = edge // size
     cut = image.reshape(channels, count, size, count, size).transpose(1, 3, 0, 2, 4)
@@ -78,13 +78,13 @@ def patches(image, size):
 
 
 def cross_entropies(rows, targets, smoothing=0.0):
-    """The sum over rows. Smoothing moves a share of the target's probability to all classes alike."""
+    """Returns the sum over rows. Smoothing moves a share of the target's probability to all classes equally."""
     wanted = (1 - smoothing) * rows[np.arange(len(rows)), targets] + smoothing * rows.mean(axis=-1)
     return (log_sum_exp(rows)[:, 0] - wanted).sum()
 
 
 def directional_derivative(function, weights, name, direction):
-    """d function(weights) / d (weights[name] along direction), without cancellation (Squire and Trapp, 1998)."""
+    """Returns d function(weights) / d (weights[name] along direction) without cancellation (Squire and Trapp, 1998)."""
     step = 1e-40
     moved = dict(weights)
     moved[name] = weights[name] + 1j * step * direction

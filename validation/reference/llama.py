@@ -10,21 +10,22 @@ from cases import POSITIONS, VOCABULARY, LanguageCase
 
 
 def frequencies(config):
-    """Of the pairs of channels of a head. Stretched as Llama 3.1 does it: long waves by `factor`, short ones not."""
+    """Returns a frequency per pair of channels of a head. Llama 3.1 divides those of long waves by `factor`."""
     rope = config.rope_parameters
     plain = rope["rope_theta"] ** (-np.arange(0, config.head_dim, 2) / config.head_dim)
     if rope["rope_type"] == "default":
         return plain
-    waves = rope["original_max_position_embeddings"] * plain / (2 * np.pi)  # that fit into the original length
+    waves = rope["original_max_position_embeddings"] * plain / (2 * np.pi)  # waves within the original length
     low, high = rope["low_freq_factor"], rope["high_freq_factor"]
     kept = np.clip((waves - low) / (high - low), 0, 1)
     return kept * plain + (1 - kept) * plain / rope["factor"]
 
 
 class Llama(LanguageCase):
-    # RMSNorm, rotary tables and the softmax of eager attention in the first; frequencies in both.
+    # RMSNorm, rotary tables and the softmax of eager attention are in the first module; frequencies are in
+    # both.
     casting_modules = (modeling_llama, modeling_rope_utils)
-    rate = 1e-3  # at 3e-3 rounding grows to 2e-5 of the tenth gradient norm, whoever rounds
+    rate = 1e-3  # at 3e-3 rounding in any program grows to 2e-5 of the tenth gradient norm
 
     def __init__(self, name, tied, width, groups, rope):
         super().__init__(name, transformers.LlamaConfig(
@@ -61,8 +62,8 @@ class Llama(LanguageCase):
 
 
 PLAIN = {"rope_type": "default", "rope_theta": 10000.0}
-# Of three frequencies 1, 1/2 and 1/4, the first is fast enough to stay, the last slow enough to be divided by the
-# factor, and the middle one is in between.
+# The three frequencies are 1, 1/2 and 1/4. The first is fast enough to stay, the last is slow enough to be
+# divided by the factor, and the middle one is in between.
 STRETCHED = {"rope_type": "llama3", "rope_theta": 8.0, "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 2.4,
              "original_max_position_embeddings": 16}  # fmt: skip
 CASES = [

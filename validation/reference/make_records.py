@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records what Hugging Face's models compute, for Trireme's tests to be held to.
+"""Records what Hugging Face's models compute, as references for Trireme's tests.
 
     make_records.py                   writes every record beside this file
     make_records.py vit bert_span     only these
@@ -61,7 +61,7 @@ def datasets(path):
 
 
 def differences(committed, rebuilt):
-    """What is not as committed. Rounding may differ from machine to machine; inputs may not."""
+    """Yields what differs from the committed record. Rounding may differ between machines; inputs may not."""
     if committed.keys() != rebuilt.keys():
         yield f"only one of the files holds {sorted(committed.keys() ^ rebuilt.keys())}"
         return

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Reads a checkpoint as any other program would, and looks for any difference.
+"""Reads a checkpoint as any other program would, and reports any difference.
 
     read_checkpoint.py PROGRAM CHECKPOINT     PROGRAM is the path of trireme, CHECKPOINT a folder step-N
 
 Every tensor that model.h5 shows through h5py is compared, bit for bit, with the boxes in the parts, and every
-parameter with what `trireme convert` exports as safetensors. Where HDF5's tool h5dump is installed, the bytes
-that it writes of each tensor of model.h5 are compared, too. Prints a line per reader; exit code 1 if anything
+parameter with what `trireme convert` exports as safetensors. If HDF5's tool h5dump is installed, the bytes
+that it writes for each tensor of model.h5 are also compared. Prints a line per reader; exit code 1 if anything
 differs.
 
 Needs numpy and h5py.
@@ -26,7 +26,7 @@ FIELDS = ("parameters", "moment1", "moment2")
 
 
 def of_model(folder):
-    """All arrays that model.h5 shows, by path."""
+    """Returns all arrays that model.h5 shows, by path."""
     arrays = {}
     with h5py.File(folder / "model.h5", "r") as file:
         for field in FIELDS:
@@ -37,7 +37,7 @@ def of_model(folder):
 
 
 def of_parts(folder, shapes):
-    """The same from the parts' boxes, and how many of the arrays lie in several of them."""
+    """Returns the same arrays from the parts' boxes, and how many of them lie in several boxes."""
     boxes = {path: [] for path in shapes}
     for part in folder.glob("part-*.h5"):
         with h5py.File(part, "r") as file:
@@ -50,7 +50,7 @@ def of_parts(folder, shapes):
 
 
 def joined(boxes, shape, kind):
-    """A tensor from boxes of the matrix that it is to the program."""
+    """Joins the boxes of the matrix that a tensor is to the program, and returns the tensor."""
     rows, columns = (max((box[end] for box in boxes), default=0) for end in (1, 3))
     matrix = numpy.full((rows, columns), numpy.nan, kind)
     for row, row_end, column, column_end, values in boxes:
@@ -59,7 +59,7 @@ def joined(boxes, shape, kind):
 
 
 def of_export(program, folder):
-    """What `trireme convert` writes, read by the format's own description."""
+    """Returns the parameters that `trireme convert` writes, read according to the format's description."""
     arrays = {}
     with tempfile.TemporaryDirectory() as scratch:
         out = pathlib.Path(scratch) / "export"
@@ -78,7 +78,7 @@ def of_export(program, folder):
 
 
 def of_h5dump(folder, shapes):
-    """What h5dump writes of each array."""
+    """Returns what h5dump writes for each array."""
     arrays = {}
     with tempfile.TemporaryDirectory() as scratch:
         out = pathlib.Path(scratch) / "bytes"
@@ -90,7 +90,7 @@ def of_h5dump(folder, shapes):
 
 
 def differences(shown, found):
-    """Paths of those that are not the same, bit for bit, or not in both."""
+    """Returns the paths of arrays that are not equal bit for bit, or not in both."""
     paths = sorted(shown.keys() | found.keys())
     same = lambda a, b: a is not None and b is not None and a.shape == b.shape and a.tobytes() == b.tobytes()
     return [path for path in paths if not same(shown.get(path), found.get(path))]

@@ -1,4 +1,4 @@
-"""Runs a case in float64 and in float32, and holds the float64 run to the formula."""
+"""Runs a case in float64 and in float32, and compares the float64 run with the formula."""
 
 import json
 import pathlib
@@ -13,12 +13,12 @@ from cases import SEED, without_float32
 
 OPTIMIZER = {"beta1": 0.9, "beta2": 0.95, "epsilon": 1e-8, "weight_decay": 0.1, "clip": 1.0}
 STEPS = 10
-FORMULA_BAR = 1e-12  # between the recorded float64 run and the formula
-LEAST_MARGIN = 1e-4  # between what is chosen and the next best: many times the errors of float32
+FORMULA_BAR = 1e-12  # largest distance of the recorded float64 run from the formula
+LEAST_MARGIN = 1e-4  # least distance of a choice from the next best: many times the errors of float32
 
 
 def make_model(case, dtype):
-    """Weights wide enough for every term to matter, and representable in float32."""
+    """Builds a model with weights large enough for every term to matter, and representable in float32."""
     model = case.build()
     draw = np.random.Generator(np.random.PCG64(SEED + 1))
     with torch.no_grad():
@@ -39,7 +39,7 @@ def gradients(case, model, smoothing=0.0):
 
 
 def train(case, model):
-    """The loss before the first update and after each one, and the gradient norm at each one."""
+    """Returns the loss before the first update and after each one, and the gradient norm at each update."""
     decays = [p for p in model.parameters() if p.dim() in (2, 4)]
     others = [p for p in model.parameters() if p.dim() not in (2, 4)]
     optimizer = torch.optim.AdamW(
@@ -71,22 +71,22 @@ def run_all(case, dtype):
 
 
 def error(values, record, floor=0.0):
-    """The largest difference over the norm of the record, or over `floor` where that is larger."""
+    """Returns the largest difference over the norm of the record, or over `floor` if that is larger."""
     difference = np.abs(np.asarray(values, dtype=np.float64) - record).max()
     return difference / max(np.linalg.norm(record), floor)
 
 
 def largest_error(values, record):
-    """The largest difference over the largest magnitude of the record."""
+    """Returns the largest difference over the largest magnitude of the record."""
     return np.abs(np.asarray(values, dtype=np.float64) - record).max() / np.abs(record).max()
 
 
 def gradient_floor(run, name):
-    """The least that differences of a gradient are divided by.
+    """Returns the least divisor for differences of a gradient.
 
-    A tensor whose gradients are small beside all others is not held to its own size, and one that no softmax sees has
-    gradients that are 0 but for the rounding of all the others: those of a BERT's or ViT's key biases, which add the
-    same to all scores of a query, and those of what adds the same to all rows of span logits.
+    A tensor whose gradients are small beside all others is not compared with its own size. A tensor that adds the same
+    to all inputs of a softmax has gradients that are 0 up to the rounding of all others: the key biases of a BERT or a
+    ViT (all scores of a query), and what adds the same to all rows of span logits.
     """
     whole = np.sqrt(sum((g**2).sum() for g in run["gradients"].values()))
     return whole if np.linalg.norm(run["gradients"][name]) < 1e-12 * whole else 1e-3 * whole
@@ -110,7 +110,7 @@ def run_errors(run, record):
 
 
 def pass_distance(case, weights, run, smoothing, seed):
-    """How far the loss and one direction of every gradient are from the formula."""
+    """Returns how far the loss and one direction of every gradient are from the formula."""
 
     def loss_of(moved):
         return case.logits_loss(case.formula_logits(moved), smoothing)
@@ -135,7 +135,7 @@ def distance_from_formula(case, weights, record):
 
 
 def saved_form(model):
-    """config.json, and the names that parameters have in files: transformers renames some when it saves."""
+    """Returns config.json, and the names of parameters in files: transformers renames some when it saves."""
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)
         config = json.loads((pathlib.Path(folder) / "config.json").read_text())
@@ -143,7 +143,7 @@ def saved_form(model):
     names = {}
     for name, parameter in model.named_parameters():
         names[name] = next(n for n, t in tensors.items() if torch.equal(t, parameter))
-    config.pop("transformers_version")  # it is an attribute of the file
+    config.pop("transformers_version")  # an attribute of the record's file has it
     return json.dumps(config, indent=2), names
 
 

@@ -44,7 +44,7 @@ class Vit(Case):
         return x @ weights["classifier.weight"].T + weights["classifier.bias"]
 
     def class_row(self, weights, image):
-        """The last hidden state of an image's class token."""
+        """Returns the last hidden state of an image's class token."""
 
         def linear(name, y):
             matrix = weights[name + ".weight"]

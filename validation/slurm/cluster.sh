@@ -1,21 +1,21 @@
 # shellcheck shell=bash
-# A Slurm cluster of four nodes on this machine, for the length of one test. Tests are called with the program, and
-# begin with
+# A Slurm cluster of four nodes on this machine, for the duration of one test. Tests are called with the program
+# as their argument, and start with
 #
 #   source "$(dirname "$0")/cluster.sh"
 #   enter_cluster "$0" "$@"
 #
-# enter_cluster runs the test again in namespaces of its own (processes, mounts, network, host name), and starts the
-# cluster there: a login node, where the test goes on, and n1 to n4, each with its own processes, host name, address,
-# shared memory and temporary folder, on one bridge. All files are on a file system in memory. Nothing of it can be
-# seen from outside, no other Slurm or munge is touched, and when the test ends, in whatever way, the kernel takes
-# everything with it.
+# enter_cluster runs the test again in its own namespaces (processes, mounts, network, host name) and starts the
+# cluster there. The test continues on a login node. The nodes n1 to n4 each have their own processes, host
+# name, address, shared memory and temporary folder, and share one bridge. All files are on an in-memory file
+# system. Nothing is visible from outside, and no other Slurm or munge is touched. However the test ends, the
+# kernel removes everything with it.
 
 set -euo pipefail
 
 readonly nodes=(n1 n2 n3 n4)
-readonly cluster=/run/cluster    # what Slurm keeps, and what it writes
-readonly users="/run/the users"  # what all nodes share; tests are there
+readonly cluster=/run/cluster    # Slurm's state and logs
+readonly users="/run/the users"  # shared by all nodes; tests run there
 readonly home="$users/trireme"   # the program and its scripts
 readonly TRIREME=$home/build/release/bin/trireme
 
@@ -31,7 +31,7 @@ fail() {
     exit 1
 }
 
-# --- the room ---------------------------------------------------------------------------------------------------
+# --- namespaces -------------------------------------------------------------------------------------------------
 own_namespaces=(--mount --pid --fork --kill-child=KILL --mount-proc --uts --ipc)
 
 enter_cluster() { # the test's own file, the program
@@ -49,7 +49,7 @@ enter_cluster() { # the test's own file, the program
     IN_CLUSTER=yes exec unshare "${own_namespaces[@]}" --net bash "$@"
 }
 
-# What went wrong stands in the logs, which go with the cluster.
+# Prints the end of the logs, which are removed with the cluster.
 leave_cluster() {
     local code=$?
     if [ "$code" -ne 0 ]; then
@@ -79,7 +79,8 @@ start_cluster() { # the program
     wait_for "four idle nodes" 120 nodes_are_idle
 }
 
-# Of what the tests use, copies: where a user other than root can read them, and a blank is in the path.
+# Copies the files that the tests use to a folder that other users than root can read and whose path contains a
+# blank.
 install_program() { # the program
     local source
     source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -93,11 +94,11 @@ install_program() { # the program
     "$TRIREME" prepare --synthetic csn --count 20 --quiet --output corpus.h5
 }
 
-# Between nodes, Open MPI's own TCP (4.1.4) crashes in MPI_Init now and then when srun starts the ranks. UCX does not;
-# Open MPI takes it without fast networks only where it is told to.
+# Open MPI's own TCP transport (4.1.4) occasionally crashes in MPI_Init between nodes if srun starts the ranks.
+# UCX does not; without a fast network, Open MPI uses it only if configured to.
 choose_network() {
     export OMPI_MCA_pml=ucx OMPI_MCA_opal_common_ucx_tls=any OMPI_MCA_opal_common_ucx_devices=any UCX_TLS=tcp,self
-    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1  # which only its mpirun minds
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1  # read only by Open MPI's mpirun
 }
 
 address_of() { # n3: 10.7.0.3
@@ -127,7 +128,7 @@ lay_network() {
     mount --bind "$cluster/hosts" /etc/hosts
 }
 
-# One daemon serves all nodes: its socket is a file that they share.
+# One daemon serves all nodes, because its socket is a file that they share.
 start_munge() {
     local folder=$cluster/munge
     mkdir -p "$folder" /run/munge
@@ -138,8 +139,8 @@ start_munge() {
         --log-file "$folder/log" --pid-file "$folder/pid" --seed-file "$folder/seed"
 }
 
-# A job that was put back is tried again at once, a node that is silent is soon called dead, and `urgent` takes nodes
-# from `main`.
+# A requeued job is retried at once, a silent node is soon declared dead, and the partition `urgent` preempts
+# `main`.
 write_slurm_conf() {
     cat > "$cluster/slurm.conf" <<CONF
 ClusterName=trireme
@@ -179,10 +180,10 @@ NodeName=n4 NodeAddr=$(address_of n4)
 PartitionName=main Nodes=ALL Default=YES State=UP PriorityTier=1 GraceTime=60
 PartitionName=urgent Nodes=ALL State=UP PriorityTier=10 PreemptMode=OFF
 CONF
-    echo "CgroupPlugin=cgroup/v1" > "$cluster/cgroup.conf"  # not used, but without a word slurmd looks for one
+    echo "CgroupPlugin=cgroup/v1" > "$cluster/cgroup.conf"  # unused, but without it slurmd searches for a plugin
 }
 
-# As when its power fails: nobody says good-bye.
+# Cuts the network and kills the node's processes at once, as a power failure does.
 lose_node() { # n3
     ip link set "to-$1" down
     kill -KILL "$(cat "$cluster/node-$1.pid")"
@@ -194,7 +195,7 @@ repair_node() { # n3
 }
 
 start_node() { # n3
-    # shellcheck disable=SC2016  # the inner shell expands it
+    # shellcheck disable=SC2016  # expanded by the inner shell
     nsenter --net="/run/netns/$1" unshare "${own_namespaces[@]}" bash -c '
         hostname "$1"
         mount -t tmpfs -o mode=1777 tmpfs /run/node
@@ -210,7 +211,7 @@ nodes_are_idle() {
 }
 
 # --- waiting ----------------------------------------------------------------------------------------------------
-# Looks four times a second, and fails when the seconds are over.
+# Polls four times a second, and fails after the given seconds.
 wait_for() { # what, seconds, command...
     local what=$1 until=$((SECONDS + $2))
     shift 2
@@ -222,7 +223,7 @@ wait_for() { # what, seconds, command...
 }
 
 # --- jobs -------------------------------------------------------------------------------------------------------
-field_of() { # job, field as scontrol shows it
+field_of() { # job, field name as in scontrol's output
     local values
     values=$(scontrol --oneliner show job "$1" | grep -oP "(?<= $2=)\S+")
     echo "${values%%$'\n'*}"
@@ -242,19 +243,19 @@ expect_state() { # job, state, exit code and signal as Slurm writes them
         fail "job $1 is $(field_of "$1" JobState) $(field_of "$1" ExitCode) and not $2 $3; it said: $(cat ./*-"$1".out)"
 }
 
-# It has been ended, put back, and started again.
+# True if the job was requeued and has started again.
 is_running_again() { # job
     [ "$(field_of "$1" Restarts)" -ge 1 ] && is_in_state "$1" RUNNING
 }
 
 # --- runs -------------------------------------------------------------------------------------------------------
-# shellcheck disable=SC2034  # tests read it
-# What a run of half a second a step needs, for eight ranks.
+# shellcheck disable=SC2034  # read by the tests
+# Options of a run with eight ranks and half a second per step.
 readonly small_run=(--corpus corpus.h5 --batch 8 --layers 4 --width 16 --heads 2 --device reference --threads 1
     --log-every 1)
 
-# Nothing can come too late for a step that takes so long.
-long_step() { # which
+# Prints an option that makes one step long enough for any event to occur within it.
+long_step() { # step
     echo "--slow=rank=0,factor=100,steps=$1:$1"
 }
 
@@ -270,26 +271,26 @@ has_steps() { # run directory, at least
     [ "$(steps_of "$1")" -ge "$2" ]
 }
 
-# "step loss" for each step.
+# Prints "step loss" for each step.
 losses_of() { # run directory
     sed -nE 's/^\{"step":([0-9]+),"loss":([^,]+),.*/\1 \2/p' "$1/steps.jsonl"
 }
 
-# Starts the run that others are compared with.
+# Runs the reference run that others are compared with.
 run_undisturbed() { # run directory, options...
     local folder=$1
     shift
     srun --mpi=pmix --nodes 4 --ntasks-per-node 2 "$TRIREME" train "$@" --run-dir "$folder"
 }
 
-expect_same_losses() { # run directory, the other, how many steps
+expect_same_losses() { # run directory, reference directory, number of steps
     [ "$(losses_of "$1" | wc -l)" -eq "$3" ] || fail "$1 has not $3 steps: $(losses_of "$1")"
     diff <(losses_of "$1") <(losses_of "$2") >&2 || fail "$1 and $2 have other losses"
     grep -q '"verdict": *"VALID"' "$1/summary.json" || fail "$1 is not VALID: $(cat "$1/summary.json")"
 }
 
-# To the bar that is set for another number of ranks, in double: 1e-10 of the loss.
-expect_close_losses() { # run directory, the other, how many steps
+# Compares losses with the tolerance for another number of ranks in f64: 1e-10 of the loss.
+expect_close_losses() { # run directory, reference directory, number of steps
     local alike
     alike=$(paste -d " " <(losses_of "$1") <(losses_of "$2") |
         awk '$1 == $3 && ($2 - $4)^2 <= (1e-10 * $4)^2 { ++alike } END { print alike + 0 }')

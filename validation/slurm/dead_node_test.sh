@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A node loses its power in the middle of a run: the ranks that are left end, the job waits for nodes, and goes on
-# from its last checkpoint. A job that gets a node of which Slurm does not know yet that it is dead gives it back.
+# A node loses power during a run: the remaining ranks end, and the job waits for nodes and resumes from its
+# last checkpoint. A job also returns a dead node that Slurm still considers alive.
 # shellcheck source=validation/slurm/cluster.sh
 source "$(dirname "$0")/cluster.sh"
 enter_cluster "$0" "$@"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Who takes a job's nodes or time gets them: a more urgent job, the time limit. Nothing that was saved is lost.
+# A more urgent job or the time limit ends a run. Nothing that was saved is lost.
 # shellcheck source=validation/slurm/cluster.sh
 source "$(dirname "$0")/cluster.sh"
 enter_cluster "$0" "$@"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Eight ranks on four nodes, started in every way that there is, have the losses of one another.
+# Eight ranks on four nodes have the same losses however they are started.
 # shellcheck source=validation/slurm/cluster.sh
 source "$(dirname "$0")/cluster.sh"
 enter_cluster "$0" "$@"

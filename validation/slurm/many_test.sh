@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Jobs of several parts: an array over the points of a study, and two kinds of nodes in one MPI world.
+# Jobs with several parts: an array over the points of a study, and two kinds of nodes in one MPI world.
 # shellcheck source=validation/slurm/cluster.sh
 source "$(dirname "$0")/cluster.sh"
 enter_cluster "$0" "$@"

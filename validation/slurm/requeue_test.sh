@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A job that is told to stop in the middle of a step ends it, leaves a checkpoint, goes back into the queue, and is
-# the same run when it comes back: on as many ranks bit for bit, on fewer to the last digits.
+# A job that is signalled to stop during a step finishes the step, saves a checkpoint, and returns to the queue.
+# The resumed run has the same losses: bit for bit on the same number of ranks, to the last digits on fewer.
 # shellcheck source=validation/slurm/cluster.sh
 source "$(dirname "$0")/cluster.sh"
 enter_cluster "$0" "$@"

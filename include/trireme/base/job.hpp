@@ -1,5 +1,4 @@
-// Facts about how this process was started: its job, its launcher, the number of processes and its own
-// number.
+// Facts about the start of this process: its job, its launcher, the number of processes and its own number.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +31,8 @@ std::optional<double> seconds_left(const SlurmJob& job);
 // The program that started this process.
 enum class Launcher : std::uint8_t { none, srun, mpirun_of_open_mpi, mpiexec_of_mpich };
 
+// The launcher of this process, the number of processes and the number of this one.
 struct Start {
-    // The launcher of this process, the number of processes and the number of this one.
     Launcher launcher = Launcher::none;
     int processes = 1;
     int process = 0;

@@ -68,8 +68,8 @@ struct ScheduleConfig {
     plan::LengthPolicy length = plan::LengthPolicy::pad;
 };
 
-// How simulated time is charged to ghosts: kernel by kernel, or pass by pass, where a pass takes as long as an
-// equal one before it. `automatic` chooses kernels for few ranks and passes for many.
+// Method of charging simulated time to ghosts: kernel by kernel, or pass by pass, where a pass takes as long as
+// an equal one before it. `automatic` chooses kernels for few ranks and passes for many.
 enum class Charging : std::uint8_t { automatic, kernels, passes };
 
 // The network of a simulated cluster: as described, or one whose messages take no time.

@@ -10,11 +10,12 @@
 
 namespace trireme::config {
 
-// Which rank is slow: a given one, each rank in turn, a randomly drawn one, or those that a trace file lists.
+// Selects the slow rank: a given one, each rank in turn, a randomly drawn one, or those that a trace file
+// lists.
 enum class SlowChoice : std::uint8_t { named, turn, random, trace };
 
-// Which kernels are slow: all, or only matmuls with weights. In the latter case skipped channels cost no extra
-// time (as in the experiments of FlexTP).
+// Selects the slow kernels: all, or only matmuls with weights. In the latter case skipped channels cost no
+// extra time (as in the experiments of FlexTP).
 enum class SlowKernels : std::uint8_t { all, products };
 
 // A rank whose kernels take `factor` times as long in some steps. Steps count from 1. With SlowChoice::trace

@@ -12,7 +12,7 @@
 
 namespace trireme::config {
 
-// How parameters and optimizer state move from one plan to the next.
+// Method of moving parameters and optimizer state from one plan to the next.
 //   stop      all state between two steps, by messages
 //   overlap   parameters between two steps, optimizer state during the next step
 //   twins     all state between two steps, through staging copies in memory that the ranks of a node share
@@ -47,7 +47,7 @@ inline bool may_leave_out(StragglerPolicy policy) {
     return policy == StragglerPolicy::resize || policy == StragglerPolicy::semi;
 }
 
-// How slow ranks skip channels.
+// Settings of skipped channels on slow ranks.
 struct ResizeConfig {
     double limit = 0.9;  // maximum skipped fraction of a matmul
     model::ChannelPolicy select = model::ChannelPolicy::priority;

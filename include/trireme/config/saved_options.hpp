@@ -17,7 +17,7 @@ struct SavedOptions {
     int ranks = 0;  // number of ranks of the run
 };
 
-// How a resumed run used the options in its checkpoint.
+// The options that a resumed run took from its checkpoint, and its changes to them.
 struct ResumedOptions {
     SavedOptions saved;
     std::set<std::string> given;       // names of options that the command line or a config file sets again

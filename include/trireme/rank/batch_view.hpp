@@ -1,4 +1,4 @@
-// A batch as the model reads it.
+// A view of a batch in the form that the model reads.
 #pragma once
 
 #include <memory>
@@ -11,24 +11,24 @@
 
 namespace trireme::rank {
 
-// Where the samples of a micro-batch lie.
+// Returns the rows of each sample of a micro-batch.
 stage::BatchShape shape_of(const plan::Microbatch& microbatch, const std::vector<data::Sample>& samples);
 
-// Points into the batch, which must outlive it; or to where `sender` has sent it, for kernels that its queue is
-// given from here on.
 class BatchView {
 public:
+    // Refers to the memory of `batch`, which must outlive the view. With a `sender`, refers to a copy on the
+    // GPU instead, which is valid for kernels that are queued after this call.
     explicit BatchView(const data::Batch& batch, device::ByteSender* sender = nullptr);
-    // Of ghosts: see ghost_batch().
+    // Makes a view for ghosts, which have no values: see ghost_batch().
     BatchView(const model::ModelConfig& model, stage::BatchShape shape);
     BatchView(const BatchView&) = delete;
     BatchView& operator=(const BatchView&) = delete;
 
     const model::TokenBatch& tokens() const { return view_; }
-    const std::vector<std::int32_t>& targets() const { return targets_; }  // of the predicted rows
+    const std::vector<std::int32_t>& targets() const { return targets_; }  // one per predicted row
 
 private:
-    stage::BatchShape shape_;  // its segments
+    stage::BatchShape shape_;
     std::vector<std::int32_t> targets_;
     model::TokenBatch view_;
     std::shared_ptr<std::byte> on_gpu_;

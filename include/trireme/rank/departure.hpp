@@ -1,4 +1,4 @@
-// How a rank leaves a job that cannot go on.
+// Finds out whether all ranks leave a job that cannot continue, so that they can end MPI in order.
 #pragma once
 
 #include <memory>
@@ -7,17 +7,17 @@
 
 namespace trireme::rank {
 
-// Made while all ranks are well. Destroy it before the session.
+// Must be constructed while all ranks are alive, and destroyed before the session.
 class Departure {
 public:
     // Collective over all ranks.
     explicit Departure(const comm::Session& session);
 
-    // Over a group of its own, whose patience says how long the others are waited for.
+    // `group` must serve nothing else. Its patience sets how long is_joint() waits for the other ranks.
     explicit Departure(std::unique_ptr<comm::Communicator> group);
 
-    // For a rank that gives up: true once all ranks have called it, so that they may leave in order. False
-    // where some have not after a few seconds: those know of nothing, and only an abort ends the job.
+    // Called by a rank that gives up. Returns true once all ranks have called it; they may then leave in order.
+    // Returns false if some ranks have not called it within a few seconds; then only an abort ends the job.
     bool is_joint();
 
 private:

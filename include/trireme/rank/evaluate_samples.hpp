@@ -1,4 +1,4 @@
-// The loss and scores of the model on the validation samples.
+// Computes the loss and the scores of the model on the validation samples.
 #pragma once
 
 #include "trireme/comm/communicator.hpp"
@@ -8,7 +8,7 @@
 
 namespace trireme::rank {
 
-// Collective over `control`. Equal on all ranks. Rank 0 shows the progress on the terminal.
+// Collective over `control`. Returns equal results on all ranks. Rank 0 shows the progress on the terminal.
 records::Evaluation evaluate_samples(RankModel& model, device::Stream& stream, const setup::Job& job,
                                      const setup::PlanState& current, comm::Communicator& control);
 

@@ -1,5 +1,5 @@
-// Readings of a GPU's driver, taken by a thread of its own: NVML takes milliseconds to answer (2.4 ms on an
-// H200, up to 14), in which the GPU would run out of work.
+// Reads the sensors of a GPU periodically in a separate thread. NVML takes milliseconds to answer (2.4 ms on an
+// H200, up to 14), during which the GPU would run out of work.
 #pragma once
 
 #include <condition_variable>
@@ -11,8 +11,8 @@
 
 namespace trireme::rank {
 
-// In seconds. NVML's counter of energy advances every 20 to 100 ms. 0: no thread is started, and each call here
-// asks the driver.
+// Periods in seconds. NVML's energy counter advances every 20 to 100 ms. If `joules` is 0, there is no thread,
+// and each call queries the driver.
 struct SamplePeriods {
     double joules = 0.05;
     double state = 1;
@@ -20,13 +20,13 @@ struct SamplePeriods {
 
 class GpuSamples {
 public:
-    // `meter` outlives it.
+    // `meter` must outlive this object.
     GpuSamples(const device::GpuMeter& meter, SamplePeriods periods);
     ~GpuSamples();
     GpuSamples(const GpuSamples&) = delete;
     GpuSamples& operator=(const GpuSamples&) = delete;
 
-    // At most one period old. Empty if the driver does not report it.
+    // Return values that are about one period old at most; empty if the driver does not report them.
     std::optional<double> joules() const;
     device::GpuReading state() const;
 

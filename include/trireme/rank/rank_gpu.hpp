@@ -1,4 +1,4 @@
-// This rank's GPU while a run lasts: what measures it, and the clock that it is held at.
+// Measures this rank's GPU during a run, and locks its clock (--gpu-clock).
 #pragma once
 
 #include <memory>
@@ -21,39 +21,40 @@ struct Job;
 
 namespace trireme::rank {
 
-// Where all ranks' GPUs are.
+// The GPUs of all ranks.
 struct GpusOfRanks {
-    int rank = 0;                           // this one
-    std::vector<int> nodes = {};            // of each rank, as Session has them
-    std::vector<std::string> bus_ids = {};  // of each rank's GPU, in its node
+    int rank = 0;                           // this rank
+    std::vector<int> nodes = {};            // node per rank, as in Session
+    std::vector<std::string> bus_ids = {};  // per rank, bus ID of its GPU in the node
 };
 
 class RankGpu {
 public:
     explicit RankGpu(GpusOfRanks gpus, const std::string& library = device::GpuMeter::standard_library,
                      SamplePeriods periods = {});
-    // Gives back the clock that it holds; while an exception is under way, those of the whole node: other ranks
-    // may be killed before they can.
+    // Unlocks the clock if it is locked. During an exception, unlocks the clocks of all GPUs of the node,
+    // because other ranks may be killed before they can do so.
     ~RankGpu();
     RankGpu(const RankGpu&) = delete;
     RankGpu& operator=(const RankGpu&) = delete;
 
-    // Since some moment in the past; none: nothing measures it. Of ranks that share a GPU each has an equal
-    // part, as nobody knows who of them drew what: their sum is what the GPU consumed, counted once.
+    // Returns the consumed energy since an arbitrary moment; empty if it is not measured. Ranks that share a
+    // GPU each get an equal fraction, so that their sum counts the GPU once.
     std::optional<double> joules() const;
-    // Of the whole GPU, whoever shares it.
+    // Returns the state of the whole GPU, even if ranks share it.
     device::GpuReading state() const;
 
-    // Of each rank's GPU: how many ranks it has.
+    // Number of ranks that use the GPU of each rank.
     const std::vector<int>& sharers() const { return sharers_; }
     std::string driver() const { return meter_ ? meter_->driver() : ""; }
 
-    // Throws ConfigError where the clock cannot be set, and ResourceError where the GPU fails. Of ranks that
-    // share a GPU the first one sets it.
+    // Throws ConfigError if the clock cannot be locked, and ResourceError if the GPU fails.
     void check_clock(int mhz) const;
+    // Locks the clock; of several ranks that share a GPU, only the first does so. Throws as check_clock() does.
     void hold_clock(int mhz);
-    // Once all ranks hold theirs: at the first of `signals`, which outlive it, those of the node are given back
-    // at once, as what kills this rank may come soon. None: nobody sends any.
+    // Called once all ranks have locked their clocks. On the first of `signals`, the clocks of all GPUs of the
+    // node are unlocked at once, because this rank may be killed soon. `signals` may be null, and must outlive
+    // this object.
     void let_go_at(device::StopSignals* signals);
 
 private:
@@ -65,17 +66,16 @@ private:
     GpusOfRanks gpus_;
     std::string library_;
     std::optional<device::GpuMeter> meter_;
-    std::optional<GpuSamples> samples_;  // of the meter
-    std::string complaint_;              // why there is none
+    std::optional<GpuSamples> samples_;  // samples of the meter
+    std::string complaint_;              // why there is no meter
     std::vector<int> sharers_;
-    std::vector<device::GpuMeter> neighbours_ =
-        {};  // those of the node's other GPUs, where their clocks are held
-    bool holds_ = false;
+    std::vector<device::GpuMeter> neighbours_ = {};  // meters of the node's other GPUs, if clocks are locked
+    bool holds_ = false;                             // the clock of this rank's GPU is locked
     std::optional<device::SignalCall> at_signal_;
 };
 
-// Collective over `control`. None of a run that uses no GPU. Throws ConfigError, on all ranks, where
-// --gpu-clock cannot be.
+// Collective over `control`. Makes the object and locks the clock as --gpu-clock says. Returns null if the run
+// uses no GPU. Throws ConfigError on all ranks if --gpu-clock is impossible.
 std::shared_ptr<RankGpu> gpu_of_run(const setup::Job& job, const comm::Session& session,
                                     comm::Communicator& control, device::StopSignals* signals);
 

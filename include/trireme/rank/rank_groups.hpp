@@ -1,4 +1,4 @@
-// What a rank communicates in: made with a plan, freed with it.
+// The groups in which a rank communicates under a plan. They are freed when the plan changes.
 #pragma once
 
 #include <memory>
@@ -14,33 +14,33 @@
 namespace trireme::rank {
 
 struct RankGroups {
-    std::vector<int> pipe;  // the ranks whose micro-batches meet this one's, itself too
-    std::unique_ptr<comm::Communicator> activations;  // among them
-    std::unique_ptr<comm::Communicator> gradients;    // among them
-    std::unique_ptr<comm::Communicator> tensor;       // none: this rank's team is itself alone
-    std::unique_ptr<comm::Communicator> update;  // whose gradients an update waits for: all ranks, or those of
-                                                 // the stage where stages are updated alone
-    std::unique_ptr<comm::Communicator> record;  // all ranks, of which each says how its steps went
+    std::vector<int> pipe;  // this rank and those with which it exchanges micro-batches; see pipes_of()
+    std::unique_ptr<comm::Communicator> activations;  // ranks of the pipe
+    std::unique_ptr<comm::Communicator> gradients;    // ranks of the pipe
+    std::unique_ptr<comm::Communicator> tensor;       // ranks of the team; null if this rank is alone in it
+    std::unique_ptr<comm::Communicator> update;  // ranks that agree on an update: all ranks, or those of the
+                                                 // stage if each stage is updated alone
+    std::unique_ptr<comm::Communicator> record;  // all ranks, for the records of steps
     stage::DataGroups data;
 };
 
-// What groups are made with; it outlives them.
+// The objects with which groups are made. They must outlive the groups.
 struct GroupWiring {
     device::Patience patience = {};
-    // Of a rank whose tensors are on a GPU.
+    // The following are set if the tensors of the rank are on a GPU.
     device::GpuQueue* queue = nullptr;
     comm::Postman* postman = nullptr;
-    std::shared_ptr<const comm::NcclLibrary> nccl = {};  // none: tensors go by way of the machine's memory
+    std::shared_ptr<const comm::NcclLibrary> nccl = {};  // null if messages are staged through host memory
 };
 
-// Collective over the ranks of each group; every rank of the job calls it, and makes the groups that it is in,
-// in one order: those of the pipes, of the teams, of the updates, of the buckets. An idle rank is in none but
-// those of all ranks, and alone in that of an update where stages are updated alone.
+// Collective over all ranks. Each rank makes its groups in the order of pipe, team, update, record and buckets.
+// An idle rank is only in the groups of all ranks; if stages are updated alone, it is alone in its update
+// group.
 RankGroups make_groups(const comm::Session& session, const plan::Plan& plan,
                        const std::vector<layout::Bucket>& buckets, const GroupWiring& wiring);
 
-// The ranks that pass micro-batches to each other, directly or through others; ascending. On a grid those of
-// one replica.
+// Returns the sets of ranks that exchange micro-batches, directly or indirectly, each in ascending order. On a
+// grid these are the replicas.
 std::vector<std::vector<int>> pipes_of(const plan::Plan& plan);
 
 }  // namespace trireme::rank

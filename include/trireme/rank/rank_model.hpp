@@ -1,4 +1,4 @@
-// A rank's stages with the engine that drives them: a part of the model that all ranks are together.
+// The stages of a rank, with the engine that executes their programs.
 #pragma once
 
 #include <deque>
@@ -19,35 +19,34 @@
 
 namespace trireme::rank {
 
-// `seconds_of` is of the device that is simulated, if one is.
+// Makes a stream. `seconds_of` gives the kernel times of a simulated device; empty if the device is real.
 device::Stream make_stream(config::DeviceKind device, int threads,
                            const device::KernelSeconds& seconds_of = {});
-int threads_of(const device::Stream& stream);
+int threads_of(const device::Stream& stream);  // number of CPU threads; 1 on other devices
 
-// What programs are executed with, beside their micro-batches.
+// Settings of an execution of programs.
 struct RoundOptions {
     RandomKey dropout_key = {};
     double label_smoothing = 0;
-    stage::StepEvents* events = nullptr;  // of training
+    stage::StepEvents* events = nullptr;  // for training; may be null
 };
 
-// What came of a step on this rank.
+// The result of a step on this rank. Only one rank of each team has values.
 struct RoundResult {
-    std::map<int, model::LossState>
-        outcomes;                   // of the micro-batches whose last stage is here, on one rank of its team
-    std::size_t padded_tokens = 0;  // that entered the model here; likewise counted by one rank
+    std::map<int, model::LossState> outcomes;  // per micro-batch whose last stage this rank holds
+    std::size_t padded_tokens = 0;             // tokens that entered the model on this rank, including padding
 };
 
 // The source of the first values of parameters and moments.
 struct FirstValues {
-    const checkpoint::StoredModel* stored = nullptr;  // null: parameters are random
+    const checkpoint::StoredModel* stored = nullptr;  // null if parameters are random
     bool resumes = false;                             // `stored` is a checkpoint of this run
-    bool goes_on_resizing = false;  // ranks go on with the channels that the checkpoint says they prune
+    bool goes_on_resizing = false;                    // ranks keep the pruned channels of the checkpoint
 };
 
 class RankModel {
 public:
-    // `job`, `current` and `trace` outlive it. It records what it does in training in `trace`, unless that is
+    // `job`, `current` and `trace` must outlive this object. Training is recorded in `trace`, unless it is
     // null.
     RankModel(const setup::Job& job, const setup::PlanState& current, int rank, RankGroups groups,
               device::Trace* trace = nullptr);
@@ -62,55 +61,54 @@ public:
     // has them. Communicates nothing.
     void fill(device::Stream& stream, std::uint64_t seed, const FirstValues& values,
               optim::Optimizer* optimizer = nullptr);
-    // The bytes of the stored model that fill() reads.
+    // Number of bytes of the stored model that fill() reads.
     std::size_t stored_bytes(const checkpoint::StoredModel& stored) const;
 
-    // Of a rank that is idle all these do nothing.
+    // On an idle rank these are no-ops.
     //
-    // Nothing is in flight. `programs`, and the micro-batches of each step that is added, outlive the round;
-    // those that this rank has nothing to do with are not looked at. Steps are added before they are executed,
-    // the first ones and as many as the programs look ahead before begin_steps().
+    // Begins a round while nothing is in flight. `programs` and the micro-batches of all added steps must
+    // outlive the round. Micro-batches that this rank does not execute are not read. A step is added before it
+    // is executed. The first step, and as many more as the programs look ahead, are added before begin_steps().
     void begin(device::Stream& stream, const plan::ProvedPrograms& programs, const RoundOptions& options);
     void add_step(const std::deque<BatchView>& microbatches, double loss_scale);
-    // Point-to-point with neighbours, and collective over the team. Executes what comes before the first step,
-    // and then one step after the other.
+    // Point-to-point with neighbours, and collective over the team. Executes the prologue of the programs.
     void begin_steps();
+    // Communicates as begin_steps() does. Executes the next step.
     RoundResult execute_step(int step);
     // Returns when nothing is in flight any more.
     void finish();
 
-    // All this for one step.
+    // Executes a whole round of one step.
     RoundResult execute(device::Stream& stream, const plan::ProvedPrograms& programs,
                         const std::vector<data::Batch>& batches);
 
-    // Through which batches reach `stream`; null: it reads them where they are.
+    // Returns the object that sends batches to the GPU of `stream`; null if it reads batches in host memory.
     device::ByteSender* sender_to(device::Stream& stream);
 
-    // Whether the gradients of a step of the round have been added up, in this rank's shards; and the losses of
-    // its micro-batches that have ended here, counted by one rank of a team.
+    // True if the gradients of a step have been reduced into this rank's shards.
     bool has_summed(int step) const { return !is_idle() && stages_->has_summed(step); }
+    // Sum of the losses of a step's micro-batches that have ended on this rank; 0 except on one rank of a team.
     double own_loss(int step) const;
 
-    // Whether this rank executes some stage of a micro-batch.
+    // True if this rank executes a stage of the micro-batch.
     bool needs(const schedule::PipelineShape& shape, int microbatch) const;
 
-    // From here on this rank may leave out a part of its products, by the weights as they are, or have it
-    // computed by others, or compute some of theirs.
+    // Allows this rank to skip channels, to offload matmuls and to compute matmuls of other ranks from now on.
     void prepare_to_share_products(device::Stream& stream, const config::ResizeConfig& config,
                                    std::uint64_t seed);
     bool may_share_products() const { return resizer_ != nullptr; }
-    // Collective over the team; between two steps, with nothing in flight. As the plan has it now, of channels
-    // that are chosen anew.
+    // Collective over the team, between two steps with nothing in flight. Skips and offloads matmuls as the
+    // current plan says, with newly chosen channels.
     void share_products(device::Stream& stream);
-    optim::LeftOuts left_out() const;
+    optim::LeftOuts left_out() const;  // the currently skipped channels
 
-    // What it remembers of what it leaves out, once it may; none where that is nothing.
+    // Returns the state of the skipped channels; empty if this rank may not skip any.
     std::optional<model::ResizingState> resizing_state() const;
     void restore(const model::ResizingState& state) { resizer_->restore(state); }
-    // Collective over the team. As share_products(), of the channels that were chosen before.
+    // Collective over the team. Same as share_products(), but keeps the restored channels.
     void go_on_sharing_products();
 
-    double part_done() const;      // of the programs of the training step that is executed
+    double part_done() const;      // executed fraction of the current training step
     std::string position() const;  // "stands at 2RECV_B0, instruction 7 of 20"
 
     plan::RankWaits waits() const;  // since the last call of reset_traffic()
@@ -131,17 +129,17 @@ private:
     const setup::PlanState& current_;
     int rank_;
     RankGroups groups_;
-    std::unique_ptr<stage::LocalStages> stages_;  // none: idle
+    std::unique_ptr<stage::LocalStages> stages_;  // null on an idle rank
     setup::InFlight in_flight_;
-    std::unique_ptr<device::ByteSender> sender_;               // none: batches are read where they are
-    std::unique_ptr<stage::Resizer> resizer_;                  // none: every rank computes what it holds
-    std::unique_ptr<model::HelpedProducts> helped_;            // likewise, and none where the team is one rank
-    std::vector<layout::Migration> migrations_;                // of the period, within the team
-    std::unique_ptr<pipeline::Engine> training_, evaluation_;  // of the programs of each
+    std::unique_ptr<device::ByteSender> sender_;     // null if batches are read in host memory
+    std::unique_ptr<stage::Resizer> resizer_;        // null until prepare_to_share_products()
+    std::unique_ptr<model::HelpedProducts> helped_;  // the same; also null if the team has one rank
+    std::vector<layout::Migration> migrations_;      // current migrations, numbered within the team
+    std::unique_ptr<pipeline::Engine> training_, evaluation_;
 
-    // Of the round that is being executed.
+    // The round that is being executed.
     const plan::ProvedPrograms* programs_ = nullptr;
-    schedule::Program one_step_;  // of the team
+    schedule::Program one_step_;  // program of the team
     std::optional<stage::Round> round_;
 };
 

@@ -1,4 +1,4 @@
-// A rank's part of a training run: its part of the model, and what it does in a step.
+// Trains a rank's part of the model: executes its steps and updates its parameters.
 #pragma once
 
 #include <deque>
@@ -24,19 +24,19 @@
 
 namespace trireme::rank {
 
-// Which rank trains, and with what.
+// The rank that trains, and its devices and observers.
 struct TrainingRank {
     int number = 0;
     device::Stream stream;
-    device::Trace* trace = nullptr;  // where it notes what it does when; none: nowhere
-    Stopping* stopping = nullptr;    // asked behind each step; none: nothing stops it early
+    device::Trace* trace = nullptr;  // records events; may be null
+    Stopping* stopping = nullptr;    // is asked after each step; null if the run never stops early
 };
 
 class ParameterUpdates;
 
 class RankTrainer : private stage::StepEvents {
 public:
-    // Everything but the groups outlives it.
+    // `job`, `current` and the pointers in `rank` must outlive this object.
     RankTrainer(const setup::Job& job, const setup::PlanState& current, const TrainingRank& rank,
                 RankGroups groups);
     ~RankTrainer() override;
@@ -44,50 +44,55 @@ public:
     // Fills the parameters and, if the run resumes, the optimizer's state. Communicates nothing.
     void fill(const FirstValues& values);
 
-    // What this rank has of the run's state, and how many updates are behind it; between stretches.
+    // Views of this rank's part of the run's state, and the number of updates done. Called between segments.
     std::vector<checkpoint::StateView> views() const;
     std::size_t updates() const;
-    // What it remembers beside that of what it leaves out; none where that is nothing.
+    // Returns the additional state of the skipped channels; empty if there is none.
     std::optional<model::ResizingState> resizing_state();
-    // Called before any of it changes.
+    // Sets a function that is called before each update changes the state.
     void call_before_update(std::function<void()> call);
 
-    // Collective over all ranks. The steps of a stretch, `first` (from 0) to `end` - 1: before it and behind it
-    // nothing is in flight. Each step gives what is known by then, in order: of a synchronous schedule its own
-    // outcome, otherwise that of a step some steps ago, and the last one all that are left.
+    // Collective over all ranks. Begins the segment of steps `first` (from 0) to `end` - 1. Nothing is in
+    // flight before and after a segment.
     void begin_stretch(std::size_t first, std::size_t end);
+    // Collective over all ranks. Executes the next step and returns the outcomes that are known by then, in
+    // order. A synchronous schedule returns the outcome of the step itself, others that of an earlier step. The
+    // last step of a segment returns all remaining outcomes.
     std::vector<records::StepOutcome> step();
 
-    // On all ranks behind the same step. Begins no step that is not begun: the end of the stretch, from now on.
+    // Called on all ranks after the same step. Begins no further steps, and returns the new end of the segment.
     std::size_t end_stretch_early();
-    void drain();  // executes the steps that are begun
+    void drain();  // ends the segment early and executes the steps that have begun
 
-    // Collective over all ranks; between stretches. Executes a step again, without its update, on a stream that
-    // checks values. The parameters must be those that the step had.
+    // Collective over all ranks, between segments. Repeats a step, without its update, on a stream that checks
+    // values. The parameters must be those that the step had.
     std::optional<NonFiniteFinding> repeat_with_checks(std::size_t step);
 
-    // Collective over `control`. On the validation samples; between stretches.
+    // Collective over `control`, between segments. Evaluates the validation samples.
     records::Evaluation evaluate(comm::Communicator& control);
 
-    // Collective over each team; between stretches. What the plan has this rank leave out or others compute, of
-    // channels that are chosen anew.
+    // Collective over each team, between segments. Skips and offloads matmuls as the plan says, with newly
+    // chosen channels.
     void share_products();
 
-    // Collective over all ranks; between stretches.
+    // Collective over all ranks, between segments.
     layout::RankLinks measure_links(comm::Communicator& all);
 
-    // For the trainer of the next plan: what this one leaves, which is of no use any more, and where it goes.
+    // Takes the state out of this trainer, which is useless afterwards, for the trainer of the next plan.
     RankState take_state();
+    // Returns the memory that receives the state of the previous plan.
     StatePlace state_place();
-    // Moments that come while the next step is made, until it updates.
+    // Hands over moments that arrive during the next step, before its update.
     void await(std::unique_ptr<MomentJourney> moments);
 
-    // Of ghosts: passes like an earlier one, or one in `shared` (or none), are charged as a whole.
+    // For ghosts: a pass that equals an earlier one, of this rank or in `shared` (may be null), is charged as a
+    // whole.
     void charge_whole_passes(std::shared_ptr<stage::PassTimes> shared);
-    // Collective over the team: its passes, for all who share.
+    // Collective over the team. For ghosts: measures the passes of the team for all ranks that share pass
+    // times.
     void rehearse();
 
-    std::string position() const;
+    std::string position() const;  // for the watchdog: "stands at 2RECV_B0, instruction 7 of 20"
 
 private:
     struct StepInFlight;
@@ -116,17 +121,17 @@ private:
     RankModel model_;
     std::unique_ptr<ParameterUpdates> updates_;
     data::Sampler sampler_;
-    bool has_gone_on_ = false;  // with what a checkpoint says of channels, which the team does not know yet
+    bool has_gone_on_ = false;  // channels were restored from a checkpoint, and the team does not know them yet
     comm::Tally records_;
 
-    // Of the stretch; steps of it count from 0.
+    // The current segment. Its steps count from 0.
     std::size_t first_ = 0;
     std::size_t end_ = 0;
-    std::deque<std::unique_ptr<StepInFlight>> steps_;  // begun, or looked ahead to, and not settled
-    std::unique_ptr<StepInFlight> next_;               // that nobody has begun; or none
+    std::deque<std::unique_ptr<StepInFlight>> steps_;  // added, but not settled
+    std::unique_ptr<StepInFlight> next_;               // prepared, but not added; may be null
     int executed_ = 0;
     int settled_ = 0;
-    std::optional<Progress> progress_;  // of the step that is executed
+    std::optional<Progress> progress_;  // progress of the current step
     StepEnergy energy_{job_.gpu.get()};
 };
 

@@ -1,4 +1,4 @@
-// A model and one micro-batch, to see what a run of them would cost.
+// A model and one micro-batch, from which tools measure what a run would cost.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,11 @@
 
 namespace trireme::rank {
 
-// Of the configuration counts what says which model is trained, on what, with which numbers and kernels;
-// `run.batch` samples make the micro-batch. With a corpus they are the first that `train` would visit; without
-// one they are made up, as long as may be.
+// Uses the options of model, task, corpus, precision and device. The micro-batch has `run.batch` samples: with
+// a corpus, the first ones that `train` would visit; without one, synthetic samples of maximum length.
 class Specimen {
 public:
-    // Throws ConfigError for whatever `train` would refuse of these options.
+    // Throws ConfigError if `train` would reject these options.
     explicit Specimen(const config::RunConfig& config);
     Specimen(const Specimen&) = delete;
     Specimen& operator=(const Specimen&) = delete;
@@ -24,7 +23,7 @@ public:
     const model::ModelConfig& model() const { return model_; }
     const model::TokenBatch& batch() const;
     device::DType dtype() const;
-    device::Stream stream() const;  // of all cores, where no number of threads is given
+    device::Stream stream() const;  // uses all cores if no number of threads is set
 
 private:
     struct Rows;
@@ -35,9 +34,10 @@ private:
     std::unique_ptr<Rows> rows_;
 };
 
-// Collective over all ranks. With the device that they compute on, and with the threads that are wanted, or
-// this rank's share of its node's cores.
+// Collective over all ranks. Returns the configuration with the chosen device, and with the requested number of
+// threads or this rank's share of its node's cores.
 config::RunConfig measured_on(config::RunConfig config, const comm::Session& session);
+// Collective over all ranks. Returns the number of threads that measured_on() sets.
 int threads_of_rank(const config::RunConfig& config, const comm::Session& session);
 
 }  // namespace trireme::rank

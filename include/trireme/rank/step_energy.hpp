@@ -1,4 +1,4 @@
-// What a rank's device consumes in its steps, and not between them.
+// Measures the energy that a rank's device consumes during steps, excluding the time between them.
 #pragma once
 
 #include <span>
@@ -9,25 +9,25 @@ namespace trireme::rank {
 
 class StepEnergy {
 public:
-    // `gpu`, which outlives it, is the device; none: what consumed_joules() tells of.
+    // Measures `gpu`, which must outlive this object, or, if null, the device of consumed_joules().
     explicit StepEnergy(RankGpu* gpu = nullptr) : gpu_(gpu) {}
 
-    // A step begins, which ends with the last look before the next one.
+    // Begins a step. It ends with the last look() or take() before the next begin().
     void begin();
     void look();
-    // Joules of steps since this was last asked; not a number: nothing measures them. Asked within a step.
+    // Called within a step. Returns the joules of steps since the last call; NaN if they are not measured.
     double take();
 
 private:
     double meter() const;
 
     RankGpu* gpu_;
-    double since_ = 0;   // what the meter said when it was last looked at
-    double before_ = 0;  // joules of steps until then, which were not asked for
+    double since_ = 0;   // last reading of the meter
+    double before_ = 0;  // joules of steps up to this reading, since the last take()
 };
 
-// Fills the fields of a record that describe the GPU. A null `gpu`, and what the driver does not report, gives
-// not-a-number.
+// Fills the fields of a record that describe the GPU. Fields are NaN if `gpu` is null or the driver does not
+// report them.
 void say_state_of(RankGpu* gpu, std::span<double> own);
 
 }  // namespace trireme::rank

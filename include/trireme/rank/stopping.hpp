@@ -1,4 +1,4 @@
-// Whether a run should end before its last step: somebody asks it to, or its time is up.
+// Decides whether a run should end before its last step, because of a signal or a time limit.
 #pragma once
 
 #include <optional>
@@ -10,30 +10,31 @@
 
 namespace trireme::rank {
 
-// "SIGUSR1 came to rank 2", "--time-limit 3h50m is near".
+// Returns the reason in words: "SIGUSR1 came to rank 2", "--time-limit 3h50m is near".
 std::string words_of(const records::Stop& stop, const config::RunConfig& config);
 
 class Stopping {
 public:
-    // When a run begins. `signals` outlives it; none: nobody sends any.
+    // Constructed when a run begins, because time limits count from then. `signals` may be null, and must
+    // outlive this object.
     Stopping(const config::RunConfig& config, const device::StopSignals* signals);
 
-    // What this rank says behind each step. `steps_to_stop`: that are taken before the job stops if this one
-    // says nothing, and asks behind the next step.
+    // Called after each step. Returns the reason for which this rank requests a stop. `steps_to_stop` is the
+    // number of steps before the job would stop if this rank requested it only after the next step.
     records::StopReason wish(int steps_to_stop);
 
-    // From the step that was saved until it was on disk.
+    // Reports the time that a checkpoint took until it was on disk.
     void saved_in(double seconds);
 
 private:
     bool is_time_up(double end, int steps_to_stop) const;
 
     const device::StopSignals* signals_;
-    std::optional<double> end_of_limit_;  // by now_seconds()
-    std::optional<double> end_of_job_;
-    double last_ = 0;            // when it was asked last
-    double longest_step_ = 0;    // with what lay between it and the one before
-    double longest_saving_ = 0;  // that has been seen
+    std::optional<double> end_of_limit_;  // in the time of now_seconds()
+    std::optional<double> end_of_job_;    // in the time of now_seconds()
+    double last_ = 0;                     // time of the last call of wish()
+    double longest_step_ = 0;             // including the time between two steps
+    double longest_saving_ = 0;
 };
 
 }  // namespace trireme::rank

@@ -1,4 +1,4 @@
-// trace.json of a run: what all ranks did when, in the format that Chrome and Perfetto show.
+// Writes trace.json of a run: a timeline of all ranks in the format of Chrome and Perfetto.
 #pragma once
 
 #include <filesystem>
@@ -13,44 +13,44 @@
 
 namespace trireme::rank {
 
-// Throws ConfigError where the run has no such steps.
+// Throws ConfigError if the run has no such steps.
 void check_traced_steps(device::TracedSteps traced, std::size_t steps);
 
-// How a rank's clock was found to stand.
+// A comparison of a rank's clock with that of rank 0, in seconds.
 struct ClockReading {
-    double at = 0;          // by the rank's own clock, seconds
-    double ahead = 0;       // of rank 0's, so many seconds; wrong by half a round trip at most
-    double round_trip = 0;  // of the message that it was read by
+    double at = 0;          // time of the reading, by the rank's own clock
+    double ahead = 0;       // how far it is ahead of rank 0's clock, with an error of at most half a round trip
+    double round_trip = 0;  // duration of the message exchange
 };
 
 // Collective over `control`, which has all ranks of the job. `now` is this rank's clock.
 ClockReading read_clock(comm::Communicator& control, const std::function<double()>& now = device::now_seconds);
 
-// From the clock of a rank, which was read twice, to seconds since a moment of rank 0's clock.
+// Converts times of a rank's clock, which was read twice, to seconds after `origin`, a time of rank 0's clock.
 struct ClockLine {
     ClockReading first, last;
     double origin = 0;
 
-    double operator()(double time) const;  // between the readings it is taken to go evenly
+    double operator()(double time) const;  // interpolates linearly between the readings
 };
 
-// The events of a rank, its place among the ranks of its team, as JSON objects with commas between, its names
-// before them. Arrows lead from messages between stages to the passes that read them.
+// Returns the names and events of a rank as JSON objects, separated by commas. `place` is the rank's position
+// in its team. Arrows lead from messages between stages to the passes that read them.
 std::string json_of(const device::Trace& trace, int rank, int place, const std::string& host,
                     const ClockLine& line);
 
-// Of one rank.
+// The tracing of one rank.
 class Tracing {
 public:
-    // Collective over `control`, if there is anything to trace. `control` outlives it.
+    // Collective over `control` if any step is traced. `control` must outlive this object.
     Tracing(device::TracedSteps steps, comm::Communicator& control);
 
     device::Trace* trace() { return &trace_; }
     void begin_step(std::size_t step, std::size_t in_stretch);  // see Trace
-    void made_with(const plan::Plan& plan);                     // this step and those behind it
+    void made_with(const plan::Plan& plan);                     // sets the plan of this step and later ones
 
-    // Collective over `control`. Rank 0 writes the file to `folder`: trace.json or, where one is there already,
-    // trace-7.json, 7 being the first step that it shows. Nothing where no step was traced.
+    // Collective over `control`. Rank 0 writes trace.json to `folder`; if this file exists, it writes
+    // trace-N.json, where N is the first traced step. No-op if no step was traced.
     void write(const std::filesystem::path& folder, const std::string& host);
 
 private:
@@ -58,12 +58,12 @@ private:
 
     comm::Communicator& control_;
     ClockReading first_;
-    double origin_ = 0;  // the first reading of rank 0
+    double origin_ = 0;  // first reading of rank 0's clock
     device::Trace trace_;
-    device::TracedSteps traced_;      // so far
-    int place_ = 0;                   // of this rank in its team
-    std::optional<plan::Plan> plan_;  // of the last of them; on rank 0
-    std::vector<std::string> plans_;  // of all, as JSON; on rank 0
+    device::TracedSteps traced_;      // steps traced so far
+    int place_ = 0;                   // position of this rank in its team
+    std::optional<plan::Plan> plan_;  // on rank 0: plan of the last traced step
+    std::vector<std::string> plans_;  // on rank 0: plans of all traced steps, as JSON
 };
 
 }  // namespace trireme::rank

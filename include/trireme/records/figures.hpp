@@ -30,7 +30,7 @@ struct PlanChange {
     std::string from = {}, to = {};  // hashes of the plans
     std::size_t moved_bytes = 0;     // bytes that were sent, went through node memory, or were read from disk
     std::size_t kept_bytes = 0;      // bytes that stayed on their ranks
-    double seconds = 0;              // of the slowest rank
+    double seconds = 0;              // duration on the slowest rank
 };
 
 // The reason why a run ended before its last step.
@@ -48,7 +48,7 @@ struct Figures {
     std::optional<std::size_t> rolled_back = {};
     std::size_t earlier_steps = 0;  // steps of earlier starts of the run
     std::size_t judged_steps = 0;   // steps of this start, and of earlier starts if their first loss is known
-    std::optional<double> first_loss;  // of the run, over all its starts; empty if every step was skipped
+    std::optional<double> first_loss;  // first loss of the run, over all its starts; empty if all were skipped
     std::optional<double> last_loss;   // mean of the last tenth of the steps
     std::optional<Evaluation> validation;
     double seconds = 0;  // sum over all steps

@@ -46,7 +46,7 @@ struct StepOutcome {
     std::optional<bool> is_rolled_back = {};  // the speculative update was wrong and has been redone; empty if
                                               // updates wait for the norm
     std::size_t padded_tokens = 0;            // computed tokens over all replicas, including padding
-    double seconds = 0;                       // of the slowest rank
+    double seconds = 0;                       // duration on the slowest rank
     double compute_seconds = 0;               // in kernels; mean over the ranks
     plan::RankWaits waits = {};               // mean over the ranks
     std::vector<plan::RankTimes> ranks = {};  // per rank

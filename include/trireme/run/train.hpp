@@ -9,7 +9,7 @@
 
 namespace trireme::run {
 
-// How a run ended. A stopped run ended before its last step, with a checkpoint to resume from.
+// The outcome of a run. A stopped run ended before its last step, with a checkpoint to resume from.
 enum class Ending { done, stopped };
 
 // Collective over all ranks. Trains; rank 0 writes the run directory and prints progress and the figures of
@@ -24,8 +24,8 @@ Ending train(const config::RunConfig& config, comm::Session& session, device::St
 // if model or corpus cannot be used.
 void evaluate(const config::EvaluateConfig& config, comm::Session& session);
 
-// Returns the options in the checkpoint that --resume names. Empty if the run starts anew, or if the version
-// that wrote the checkpoint stored no options. Throws ConfigError if there is no such checkpoint.
+// Returns the options in the checkpoint that --resume names. Empty if the run does not resume, or if the
+// version that wrote the checkpoint stored no options. Throws ConfigError if there is no such checkpoint.
 std::optional<config::SavedOptions> saved_options(const config::RunOptions& run);
 
 }  // namespace trireme::run

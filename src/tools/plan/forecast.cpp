@@ -38,7 +38,7 @@ schedule::StageCost cost_of(const model::Layer& layer, const model::ModelConfig&
     return {.forward = weights + scores, .backward_input = weights + 2 * scores, .backward_weight = weights};
 }
 
-// The cost of each stage for the micro-batch, for a rank with an even share of the stage's smallest replica.
+// Returns the cost of each stage for the micro-batch, on a rank with an even share of the smallest replica.
 // Messages and updates cost nothing. Attention counts the whole square of scores, as the MFU does.
 std::vector<schedule::StageCost> counted_costs(const model::ModelConfig& model, const layout::Layout& layout,
                                                const stage::BatchShape& microbatch) {

@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 
 std::string unit_of(const Forecast& forecast) { return forecast.profiles ? "s" : "cost units"; }
 
-// Per rank, the number of its team; -1 for an idle rank.
+// Returns, per rank, the number of its team; -1 for an idle rank.
 std::vector<int> teams_of_ranks(const Forecast& forecast) {
     return setup::teams_of_ranks(forecast.plan.teams, forecast.memory.size());
 }

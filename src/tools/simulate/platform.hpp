@@ -10,7 +10,7 @@ namespace trireme::tools {
 // Returns the platform file. It has one host per device, with the speed of its f32 arithmetic, or of another
 // type if f32 is unknown. A device with clocks gets one speed and one power per clock; the property "mhz" lists
 // the clocks. One node, or nodes of one device, become a single <cluster>. Otherwise each node is a <cluster>,
-// and one switch joins them, or two levels of switches:
+// or a <zone> if each device has an adapter of its own. One switch joins the nodes, or two levels of switches:
 //
 //   node-0-device-0 --+                       +-- node-1-device-0
 //                     node-0 -- switch -- node-1

@@ -1,4 +1,4 @@
-// What measures a GPU, on an emulated one: that it works from end to end, and what its figures consist of.
+// Runs the GPU benchmarks on an emulated GPU, and checks what their figures consist of.
 #include <gtest/gtest.h>
 
 #include "emulated_gpu/queue.hpp"
@@ -22,7 +22,7 @@ TEST(GpuTiming, CountsCallsFromTheFirstOneOn) {
 
     const Timing timing = time_on_gpu(stream, quick, [&](std::size_t call) { calls.push_back(call); });
 
-    EXPECT_EQ(calls, (std::vector<std::size_t>{0, 1, 2, 3}));  // one to warm up
+    EXPECT_EQ(calls, (std::vector<std::size_t>{0, 1, 2, 3}));  // one warm-up call
     EXPECT_EQ(timing.calls, 1);
 }
 
@@ -103,7 +103,7 @@ TEST(GpuAttention, IsMeasuredBothWaysBesideTheRateOfProducts) {
     }
 }
 
-// As many tokens and channels as check.sh's models have.
+// The projections have the tokens and channels of check.sh's models.
 TEST(GpuRates, KnowTheProjectionsOfThreeModels) {
     std::vector<std::string> models;
     for (const Projection& projection : projections_of_models()) {

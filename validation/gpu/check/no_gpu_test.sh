@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# perf/gpu/check.sh where there is no GPU, and its table: of figures that are written down here.
+# Tests perf/gpu/check.sh on a machine without a GPU, and its table, from the figures below.
 set -euo pipefail
 
 home=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
@@ -8,7 +8,8 @@ trap 'rm -rf "$work"' EXIT
 
 fail() { echo "check: $*" >&2; exit 1; }
 
-# expect CODE PATTERN COMMAND...: one line that fits, and that exit code.
+# expect CODE PATTERN COMMAND...: checks that the command prints one line that matches, and ends with that exit
+# code.
 expect() {
     local code=$1 pattern=$2 said status=0
     shift 2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A stage of perf/gpu/check.sh from end to end, where a stand-in says that there is a GPU, and the program computes on
-# cores: a part that fails does not cost the others, and what has a result is not done again.
+# Runs a stage of perf/gpu/check.sh from end to end. A script imitates nvidia-smi, and the program computes on
+# the CPU. A part that fails does not affect the others, and a part that has a result is not repeated.
 #
 #   validation/gpu/check/stage_test.sh TRIREME
 set -euo pipefail
@@ -50,7 +50,7 @@ cat > "$work/unpacked/bundle/bin/perf_gpu_attention" << 'END'
 echo "the GPU fell off" >&2
 exit 3
 END
-for tested in kernels model; do # each looks for the records that only the models' read
+for tested in kernels model; do # each test looks for the records, which only the model tests read
     cat > "$work/unpacked/bundle/bin/gpu_${tested}_on_device" << 'END'
 #!/bin/sh
 [ -e "$TRIREME_RECORDS/gpt2_tied.h5" ] && echo "[       OK ] Some.Test (1 ms)"

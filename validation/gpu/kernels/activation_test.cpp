@@ -36,7 +36,7 @@ TEST(GpuBackend, MayReplaceTheGradientOfAnActivation) {
     });
 }
 
-// What a function and its slope are at some inputs, in double.
+// Values and slopes of a function at some inputs, in double.
 struct Curve {
     std::vector<double> values;
     std::vector<double> slopes;
@@ -54,7 +54,7 @@ Curve curve_of(GpuOperands&& t, kernels::ActivationKind kind, const std::vector<
     return {kernels::values(results[2]), kernels::values(results[3])};
 }
 
-// Eighths from far below to far above where the functions go flat, and small powers of two.
+// Multiples of 1/8 far into both saturated ranges, and small powers of two times 1.25.
 std::vector<double> inputs_of_every_magnitude() {
     std::vector<double> inputs;
     for (int i = -800; i <= 800; ++i) inputs.push_back(i / 8.0);
@@ -65,15 +65,15 @@ std::vector<double> inputs_of_every_magnitude() {
     return inputs;
 }
 
-// Every number to `tolerance` of its own size, or of `least` where it is smaller.
+// Compares numbers with a relative `tolerance`; numbers below `least` are compared relative to `least`.
 void expect_digits(const std::vector<double>& got, const std::vector<double>& expected, double tolerance,
                    double least) {
     for (std::size_t i = 0; i < got.size(); ++i)
         ASSERT_NEAR(got[i], expected[i], tolerance * std::max(std::abs(expected[i]), least)) << "number " << i;
 }
 
-// A value keeps its digits down to the smallest normal numbers, tails and all. A slope is a sum whose parts
-// cancel where it crosses zero.
+// Values keep their digits down to the smallest normal numbers, including the tails. A slope is a sum whose
+// terms cancel where it crosses zero.
 TEST(GpuBackend, KeepsTheDigitsOfActivations) {
     const std::vector<double> inputs = inputs_of_every_magnitude();
     for (const kernels::ActivationKind kind : {kernels::ActivationKind::gelu, kernels::ActivationKind::tanh}) {
@@ -93,7 +93,7 @@ TEST(GpuBackend, KeepsTheDigitsOfActivations) {
     }
 }
 
-// Numbers as large as they come go the way of infinity, and what is no number stays none.
+// Very large numbers behave like infinity, and NaN stays NaN.
 TEST(GpuBackend, ActivatesTheLargestNumbersFlatlyAndNoNumberToNone) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64, device::DType::bf16}) {
         for (const kernels::ActivationKind kind : kinds) {
@@ -129,7 +129,8 @@ TEST(GpuBackend, AgreesOnSiluGate) {
     });
 }
 
-// As a fused projection makes them: gate and up side by side in each row, so that `up` may begin anywhere.
+// Gate and up projection lie side by side in each row, as a fused projection makes them, so `up` may begin at
+// any address.
 TEST(GpuBackend, AgreesOnSiluGateOfColumnRanges) {
     for (const std::size_t columns : {7, 12, 64}) {
         SCOPED_TRACE(columns);

@@ -1,4 +1,5 @@
-// Lengths around the borders of tiles, padding, shared keys, dropout and views of one fused tensor.
+// Attention on the GPU: lengths around the borders of tiles, padding, shared keys, dropout and views of one
+// fused tensor.
 #include "trireme/kernels/attention.hpp"
 
 #include "gpu_comparison.hpp"
@@ -13,8 +14,8 @@ struct Rows {
 
 const Rows one_row{1, {{0, 1, 3}}};
 const Rows long_rows{130, {{0, 129, 3}}};
-const Rows padded{90, {{2, 66, 5}, {68, 1, 6}, {71, 17, 7}}};    // before, between and after
-const Rows unordered{40, {{20, 15, 5}, {0, 9, 6}, {12, 0, 7}}};  // one of them empty
+const Rows padded{90, {{2, 66, 5}, {68, 1, 6}, {71, 17, 7}}};    // padding before, between and after
+const Rows unordered{40, {{20, 15, 5}, {0, 9, 6}, {12, 0, 7}}};  // the last one is empty
 const std::vector<Rows> layouts{one_row, long_rows, padded, unordered};
 
 struct Kind {
@@ -44,7 +45,8 @@ struct Case {
     }
 };
 
-// Every layout meets every kind, every head size too, though not both at once.
+// Tests every layout with every kind. Head sizes alternate, so that not all combinations of the three are
+// tested.
 template <class Test>
 void for_each_case(const std::vector<std::size_t>& head_sizes, Test&& test) {
     std::size_t number = 0;
@@ -58,7 +60,7 @@ void for_each_case(const std::vector<std::size_t>& head_sizes, Test&& test) {
     }
 }
 
-// Query, key and value lie beside each other in one tensor, as one product makes them.
+// Query, key and value are column ranges of one tensor, as one matmul computes them.
 kernels::Attention fused_attention(GpuOperands& t, const Case& one) {
     const kernels::AttentionShape shape = one.shape();
     const std::size_t own = shape.heads * one.head_size;
@@ -92,7 +94,7 @@ kernels::AttentionBackward fused_backward(GpuOperands& t, const Case& one) {
 
 const std::vector<device::DType> plain_types{device::DType::f64, device::DType::f32};
 
-// The results of the forward pass too, which are among what the backward pass reads.
+// Also compares the results of the forward pass, because the backward pass reads them.
 TEST(GpuBackend, AgreesOnAttention) {
     for_each_case({8, 20, 64, 70}, [](const Case& one) {
         expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); }, plain_types);
@@ -106,7 +108,7 @@ TEST(GpuBackend, AgreesOnPlainAttentionInBf16) {
     });
 }
 
-// Of sizes that tensor cores take: as they are or filled up.
+// Head sizes that tensor cores support, directly or padded.
 TEST(GpuBackend, AgreesOnAttentionOnTensorCores) {
     const std::vector<Case> cases{{one_row, attention_kinds[3], 128},  {long_rows, attention_kinds[0], 64},
                                   {long_rows, attention_kinds[1], 64}, {long_rows, attention_kinds[0], 128},
@@ -120,7 +122,7 @@ TEST(GpuBackend, AgreesOnAttentionOnTensorCores) {
     }
 }
 
-// Little enough for the vendor's sanitizers, which look at each access: several turns of each kernel.
+// Small enough for NVIDIA's sanitizers, which check each access, but with several iterations of each kernel.
 TEST(GpuBackend, TensorCoresTakeTurns) {
     const Rows several{200, {{0, 150, 3}, {150, 45, 4}}};
     for (const std::size_t head_size : {64, 128}) {
@@ -132,7 +134,7 @@ TEST(GpuBackend, TensorCoresTakeTurns) {
     }
 }
 
-// More columns than a block has sums for.
+// A head with more columns than a block can hold sums for.
 TEST(GpuBackend, AgreesOnAttentionOfLargeHeads) {
     for (const Kind& kind : attention_kinds) {
         const Case one{layouts.back(), kind, 150};
@@ -155,8 +157,8 @@ TEST(GpuBackend, AttendsToNoRows) {
     expect_same_on_gpu([&](GpuOperands& t) { return fused_backward(t, one); });
 }
 
-// Scores of some hundreds, whose exponentials no number can hold; all are whole, so that everybody sees the
-// same.
+// Scores of several hundred, whose exponentials overflow. All scores are whole numbers, so that all backends
+// have the same.
 TEST(GpuBackend, SurvivesScoresThatExpCannotHold) {
     const std::vector<kernels::Segment> one{{0, 70, 0}};
     const auto whole = [](GpuOperands& t, std::uint64_t name) {
@@ -175,7 +177,7 @@ TEST(GpuBackend, SurvivesScoresThatExpCannotHold) {
     });
 }
 
-// Later keys are longer, so that a row's largest score grows from tile to tile: by far, a little and both.
+// Later keys are longer, so that a row's largest score grows from tile to tile, in small to large steps.
 TEST(GpuBackend, AgreesOnAttentionWhoseScoresGrow) {
     const std::vector<kernels::Segment> one{{0, 200, 0}};
     for (const double growth : {0.02, 0.1, 2.0}) {

@@ -39,7 +39,7 @@ void for_each_list(Test&& test) {
     }
 }
 
-// The segment of a row; one without rows if it lies in none.
+// Returns the segment of a row, or an empty one if no segment contains it.
 kernels::Segment segment_of(const std::vector<kernels::Segment>& segments, std::size_t row) {
     for (const kernels::Segment& segment : segments)
         if (row >= segment.begin && row < segment.begin + segment.length) return segment;
@@ -74,7 +74,7 @@ TEST(AttentionTiles, KnowTheirSegmentAndItsRandomNumbers) {
     });
 }
 
-// So that steps and layers share a list.
+// Without dropout, tiles do not depend on the samples, so that steps and layers can share a list.
 TEST(AttentionTiles, AreOfNoSampleWithoutDropout) {
     std::vector<kernels::Segment> segments{{0, 65, 3}};
     const auto tiles = attention_tiles({.segments = segments}, 65, 16, TileOf::queries);

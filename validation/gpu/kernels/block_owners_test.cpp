@@ -11,7 +11,7 @@ struct Owner {
     unsigned first_block = 0;
 };
 
-// All lists of up to five owners with 0, 1 or 3 blocks each.
+// Tests all lists of up to five owners with 0, 1 or 3 blocks each.
 TEST(BlockOwners, EveryBlockBelongsToTheOneThatAskedForIt) {
     constexpr std::array<std::size_t, 3> sizes{0, 1, 3};
     for (unsigned count = 1; count <= 5; ++count) {

@@ -14,7 +14,7 @@ kernels::GatherColumns some_columns(GpuOperands& t, std::size_t rows, std::size_
             .output = t.unwritten(rows, count)};
 }
 
-// Every third column, from the last on.
+// Scatters to every third column, in descending order.
 kernels::ScatterColumns spread_columns(GpuOperands& t, std::size_t rows, std::size_t count,
                                        kernels::Unnamed unnamed, bool accumulate) {
     Numbers columns;

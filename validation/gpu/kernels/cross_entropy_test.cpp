@@ -22,7 +22,7 @@ TEST(GpuBackend, AgreesOnCrossEntropy) {
     }
 }
 
-// A row of that length is shared by more threads.
+// More threads share a row of this length.
 TEST(GpuBackend, AgreesOnCrossEntropyOfALargeVocabulary) {
     expect_same_on_gpu([](GpuOperands& t) { return cross_entropy_of(t, 2, 20'001); });
 }
@@ -48,8 +48,8 @@ TEST(GpuBackend, AgreesOnCrossEntropyOfNoRows) {
     expect_same_on_gpu([](GpuOperands& t) { return cross_entropy_of(t, 0, 9); });
 }
 
-// A large common part is of no consequence: floats of that size are multiples of 1/1024, and so are the
-// differences. 16 bits would hold nothing of them.
+// A large common offset must not change the losses. Floats of that size are multiples of 1/1024, so the
+// differences are exact. In 16 bits they would be lost.
 TEST(GpuBackend, KeepsTheLossesOfLargeLogits) {
     for (const double offset : {1e4, -1e4}) {
         const auto make = [&](GpuOperands& t) {
@@ -78,7 +78,7 @@ TEST(GpuBackend, SurvivesLogitsThatExpCannotHold) {
     });
 }
 
-// The result of `make`'s operation on the GPU.
+// Returns the results of `make`'s operation on the GPU.
 template <class Make>
 std::vector<std::vector<double>> on_gpu(device::DType dtype, Make&& make) {
     device::Stream stream = kernels::gpu_stream();

@@ -5,10 +5,10 @@
 namespace trireme {
 namespace {
 
-// Where a channel is not the first of four, vectors are not either.
+// First channels of a slice. If one is not a multiple of four, the kernel uses no vectors.
 constexpr std::array<std::size_t, 3> first_channels{0, 12, 6};
 
-// At a rate whose scale is exact: the only element of the smallest shape almost cancels.
+// The rate has an exact scale, because the only element of the smallest shape almost cancels.
 TEST(GpuBackend, AgreesOnResidualAdd) {
     for_each_gpu_shape([](std::size_t rows, std::size_t columns) {
         for (const std::size_t first_channel : first_channels) {
@@ -63,7 +63,7 @@ TEST(GpuBackend, MayReplaceResidualOrInput) {
     });
 }
 
-// As ranks of a tensor group have them, and as vectors do not fit.
+// Column slices like those of tensor ranks, including some that do not allow vectors.
 TEST(GpuBackend, DropsFromColumnSlicesWhatItDropsFromTheWhole) {
     for (const std::size_t cut : {4, 6, 9, 16}) {
         SCOPED_TRACE(cut);
@@ -76,7 +76,7 @@ TEST(GpuBackend, DropsFromColumnSlicesWhatItDropsFromTheWhole) {
     }
 }
 
-// The largest numbers that name samples, positions and rates.
+// Extreme samples, positions, channels and rates.
 TEST(GpuBackend, DropsByNumbersOfEverySize) {
     for (const double rate : {0x1p-32, 1 - 0x1p-33}) {
         expect_same_on_gpu([&](GpuOperands& t) {

@@ -67,7 +67,7 @@ TEST(Vectors, FitWhereAddressStrideAndColumnsAllowThem) {
     };
 
     EXPECT_TRUE(has_vectors<float>(view(0, 3, 8), view(4, 3, 12)));
-    EXPECT_TRUE(has_vectors<float>(view(0, 1, 9)));  // no row comes after the first
+    EXPECT_TRUE(has_vectors<float>(view(0, 1, 9)));  // the stride does not matter for a single row
     EXPECT_TRUE(has_vectors<float>(device::Elements<float>{}));
     EXPECT_FALSE(has_vectors<float>(view(0, 3, 8, 6)));
     EXPECT_FALSE(has_vectors<float>(view(1, 3, 8)));

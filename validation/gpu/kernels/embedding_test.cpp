@@ -5,7 +5,8 @@
 namespace trireme {
 namespace {
 
-// Tokens are those of a part of the vocabulary, from `first_token` on, or of all of it.
+// Sizes of the tables. The token table has `tokens` rows of the vocabulary from `first_token` on, or all if
+// `vocabulary` is 0.
 struct Tables {
     std::size_t tokens = 40;
     std::size_t first_token = 0;
@@ -66,7 +67,7 @@ TEST(GpuBackend, AgreesOnEmbeddingOfAPartOfTheVocabulary) {
     expect_same_lookups(20, 5, {.tokens = 0, .first_token = 40, .vocabulary = 40});
 }
 
-// More rows than are sorted at once, entries with one, two and three digits, and sums of up to 350 rows.
+// More rows than are sorted at once, token ids with one, two and three bytes, and sums of many rows.
 TEST(GpuBackend, AgreesOnEmbeddingOfManyRows) {
     for (const std::size_t tokens : {1, 255, 256, 3000, 70'000}) {
         SCOPED_TRACE(cat(tokens, " tokens"));
@@ -75,7 +76,7 @@ TEST(GpuBackend, AgreesOnEmbeddingOfManyRows) {
     }
 }
 
-// Multiples of 1/8, whose sums are exact: every row is in its sum once.
+// Multiples of 1/8 have exact sums, so a row that is missing or added twice is detected.
 TEST(GpuBackend, AddsEveryRowToItsEntryOnce) {
     for (const std::size_t rows : {15, 16, 17, 31, 32, 33, 48, 100}) {
         device::Stream stream = kernels::gpu_stream();

@@ -1,4 +1,4 @@
-// Holds the GPU's kernels to the reference: both get the same values, the reference in double.
+// Compares the GPU kernels with the reference: both get the same values, and the reference computes in double.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace trireme {
 
-// Shapes that fill no warp and no block evenly.
+// Calls `test(rows, columns)` for shapes that fill no warp and no block evenly, until something fails.
 template <class Test>
 void for_each_gpu_shape(Test&& test) {
     for (const std::size_t rows : {1, 5, 37}) {
@@ -24,7 +24,7 @@ void for_each_gpu_shape(Test&& test) {
     }
 }
 
-// Relative to the largest element of a tensor.
+// Returns the tolerance relative to the largest element of a tensor.
 inline double gpu_tolerance(device::DType dtype) {
     if (dtype == device::DType::bf16) return 1e-2;
     return dtype == device::DType::f32 ? 1e-5 : 1e-12;
@@ -61,8 +61,9 @@ inline void expect_same_bits(GpuOperands& got, GpuOperands& expected) {
     }
 }
 
-// `make` makes the operation from operands. It is run by the reference and by the GPU in all three precisions,
-// with gaps between rows and without, and twice with its threads in another order.
+// `make` makes the operation from operands. The reference executes it in double. The GPU executes it in the
+// given precisions, with and without gaps between rows, and again with its threads in another order, which must
+// give the same bits.
 template <class Make>
 void expect_same_on_gpu(Make&& make, const std::vector<device::DType>& dtypes = {
                                          device::DType::f64, device::DType::f32, device::DType::bf16}) {

@@ -1,4 +1,4 @@
-// What tests of the GPU's kernels give to them, and to the reference.
+// Operands that tests pass to the GPU kernels and to the reference.
 #pragma once
 
 #include <algorithm>
@@ -15,15 +15,15 @@
 
 namespace trireme {
 
-// Operands in the GPU's memory, or the reference's in double with the values that these have. What a test makes
-// of one set of operands it makes of the other, so that both get the same work.
+// Operands in GPU memory, or in double for the reference with the same values. A test makes the same calls on
+// both sets of operands, so that both get the same work.
 class GpuOperands {
 public:
-    // Of the reference; numbers are those that `rounded_to` has.
+    // Makes operands for the reference; numbers are rounded to `rounded_to`.
     static GpuOperands of_reference(device::DType rounded_to) {
         return {nullptr, device::DType::f64, rounded_to, 0};
     }
-    // Of the GPU, rows `gap` elements apart.
+    // Makes operands for the GPU, with `gap` elements between rows.
     static GpuOperands of_gpu(device::Stream& stream, device::DType dtype, std::size_t gap) {
         return {&stream, dtype, dtype, gap};
     }
@@ -31,14 +31,14 @@ public:
     device::DType dtype() const { return dtype_; }
     device::DType wide() const { return wide_of(dtype_); }
 
-    // Random numbers in [-2, 2), as Operands makes them.
+    // Makes random numbers in [-2, 2), the same as Operands does.
     device::Tensor random(std::size_t rows, std::size_t columns) {
         kernels::Operands made(device::DType::f64);
-        for (std::size_t i = 0; i < hosts_.size(); ++i) made.zeros(1, 1);  // the next stream of random numbers
+        for (std::size_t i = 0; i < hosts_.size(); ++i) made.zeros(1, 1);  // skips to a new random stream
         return numbers(rows, columns, kernels::values(made.random(rows, columns)));
     }
-    // What is kept in more bits where numbers have 16: statistics, gradients of parameters, what an optimizer
-    // holds.
+    // These make tensors that have more bits than 16-bit numbers: statistics, parameter gradients and optimizer
+    // state.
     device::Tensor wide_random(std::size_t rows, std::size_t columns) {
         return widely([&] { return random(rows, columns); });
     }
@@ -78,14 +78,14 @@ public:
         return numbers_of(dtype, 1, size, content);
     }
 
-    // An operation before the one that is tested, which needs its results.
+    // Runs an operation whose results the tested operation needs.
     template <class Op>
     void run(const Op& op) {
         if (stream_ == nullptr) return kernels::run_reference(op);
         kernels::launch(*stream_, op);
     }
 
-    // What has become of them, in the order in which they were made.
+    // Returns the current contents of all operands, in the order in which they were made.
     std::vector<device::Tensor> results() {
         std::vector<device::Tensor> all;
         for (const auto& host : hosts_) {
@@ -131,7 +131,7 @@ private:
         return tensor;
     }
 
-    device::Stream* stream_;  // none: the reference
+    device::Stream* stream_;  // null for the reference
     device::DType dtype_, rounded_to_;
     std::size_t gap_;
     std::vector<std::unique_ptr<Host>> hosts_;

@@ -22,7 +22,7 @@ void for_each_product(Test&& test) {
     }
 }
 
-// None, one, or one on an address that libraries do not take.
+// Returns no bias, an aligned bias, or a bias at an address that the library does not support.
 device::ConstTensor random_bias(GpuOperands& t, std::size_t out, std::size_t which) {
     if (which == 0) return {};
     return which == 1 ? t.random(1, out) : t.random(1, out + 1).column_range(1, out);
@@ -65,7 +65,7 @@ TEST(GpuBackend, AgreesOnLinearBackwardWeight) {
     });
 }
 
-// Sides that are no multiples of 8, in rows that begin at whole vectors: GPT-2's logits.
+// Sides that are not multiples of 8, in rows that begin at whole vectors, like GPT-2's logits.
 TEST(GpuBackend, AgreesOnProductsThatItMakesAsTwo) {
     constexpr std::size_t ragged = 101, whole = 104;
     const auto of_logits = [](device::Tensor rows) { return rows.column_range(0, ragged); };
@@ -92,8 +92,8 @@ TEST(GpuBackend, AgreesOnProductsThatItMakesAsTwo) {
     }
 }
 
-// As a half of the memory of something: on rows of 8 elements that a library takes, or others. Every
-// activation, though a library has but one.
+// Tests widths with rows that the library supports (a multiple of 8) and others, and all activations, of which
+// the library supports only one.
 template <class Test>
 void for_each_activation(Test&& test) {
     for (const kernels::ActivationKind kind :
@@ -134,7 +134,7 @@ TEST(GpuBackend, AgreesOnGradientsThroughActivationsBesideProducts) {
     });
 }
 
-// Of many rows, so that sums are of several parts.
+// Many rows, so that the sums consist of several partial sums.
 TEST(GpuBackend, AgreesOnGradientsOfBiases) {
     for (const kernels::WeightAxes axes : {kernels::WeightAxes::in_out, kernels::WeightAxes::out_in}) {
         for (const std::size_t width : {6, 9}) {

@@ -37,7 +37,7 @@ TEST(GpuBackend, AgreesOnLogitGradients) {
     }
 }
 
-// All of a row but its gradients, from parts that ranks of these widths have of it.
+// Merges the statistics of a row from ranks that hold slices of these widths; gradients are not included.
 kernels::MergeLogitStatistics merged(GpuOperands& t, std::size_t rows, const std::vector<std::size_t>& widths,
                                      double smoothing, bool has_choices) {
     std::size_t columns = 0;
@@ -70,7 +70,7 @@ TEST(GpuBackend, AgreesOnMergedLogitStatistics) {
     expect_same_on_gpu([](GpuOperands& t) { return merged(t, 0, {2, 3}, 0, true); });
 }
 
-// A vocabulary that two ranks share, and what they make of it on the GPU.
+// Results on the GPU for a vocabulary that two ranks share.
 struct Shared {
     std::vector<double> losses;
     std::vector<double> choices;
@@ -125,8 +125,8 @@ void expect_near(const std::vector<double>& got, const std::vector<double>& expe
     }
 }
 
-// Near 1e4 in one row, near -1e4 in the next; multiples of 1/512, which floats of that size can hold. The log
-// of the sum, 1e4 as well, is rounded at 1e-12.
+// Logits near 1e4 in one row and near -1e4 in the next, in multiples of 1/512, which floats of that size can
+// hold. The log of the sum, also about 1e4, is rounded at 1e-12.
 TEST(GpuBackend, KeepsTheProbabilitiesOfLargeLogitsOfASharedVocabulary) {
     constexpr std::size_t columns = 9;
     std::vector<double> logits;
@@ -161,7 +161,7 @@ TEST(GpuBackend, ChoosesTheFirstOfEqualLogitsWhoeverHasThem) {
     }
 }
 
-// -infinity is no logit of a model, but the whole vocabulary does not notice it either.
+// -infinity is not a logit of a model, but the unsplit vocabulary handles it, too.
 TEST(GpuBackend, CountsNothingForAPartWithoutAnyLogit) {
     for (const device::DType dtype : {device::DType::f64, device::DType::f32, device::DType::bf16}) {
         const Shared got = solve_on_gpu(

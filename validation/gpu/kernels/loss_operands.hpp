@@ -1,4 +1,4 @@
-// Operands of losses that several tests make.
+// Operands of losses for several tests.
 #pragma once
 
 #include "gpu_comparison.hpp"
@@ -6,7 +6,7 @@
 
 namespace trireme {
 
-// Columns of the vocabulary; every fifth row has no target.
+// Returns random columns of the vocabulary; every fifth row has no target.
 inline std::vector<double> some_targets(std::size_t rows, std::size_t vocabulary) {
     std::vector<double> targets;
     for (std::size_t r = 0; r < rows; ++r) {
@@ -16,7 +16,7 @@ inline std::vector<double> some_targets(std::size_t rows, std::size_t vocabulary
     return targets;
 }
 
-// Choices that no kernel has made.
+// Returns choices with values that no kernel computes.
 inline device::Tensor unchosen(GpuOperands& t, std::size_t rows, std::size_t columns) {
     return t.numbers_of(device::DType::i32, rows, columns, std::vector<double>(rows * columns, -777));
 }

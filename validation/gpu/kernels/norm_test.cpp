@@ -24,7 +24,7 @@ TEST(GpuBackend, AgreesOnLayerNorm) {
 
 TEST(GpuBackend, AgreesOnLayerNormBackwardInput) {
     for_each_gpu_shape([](std::size_t rows, std::size_t channels) {
-        if (channels == 1) return;  // the gradient is 0 but for rounding, times an inv_std of 316
+        if (channels == 1) return;  // the gradient is 0 except for rounding, times an inv_std of 316
         for (const bool has_residual : {true, false}) {
             expect_same_on_gpu([&](GpuOperands& t) {
                 const kernels::LayerNorm norm = finished_norm(t, rows, channels);
@@ -85,7 +85,7 @@ TEST(GpuBackend, AgreesOnRmsNorm) {
 
 TEST(GpuBackend, AgreesOnRmsNormBackwardInput) {
     for_each_gpu_shape([](std::size_t rows, std::size_t channels) {
-        if (channels == 1) return;  // the gradient is 0 but for rounding and epsilon
+        if (channels == 1) return;  // the gradient is 0 except for rounding and epsilon
         for (const bool has_residual : {true, false})
             expect_same_on_gpu([&](GpuOperands& t) { return backward_of(t, rows, channels, has_residual); });
     });
@@ -101,7 +101,7 @@ TEST(GpuBackend, AgreesOnRmsNormBackwardWeight) {
     });
 }
 
-// What a norm reads, made along with it; `rate` is of dropout.
+// The residual sum that a norm reads and computes itself; `rate` is the dropout rate.
 kernels::ResidualAdd sum_of(GpuOperands& t, std::size_t rows, std::size_t channels, double rate,
                             bool has_residual) {
     kernels::ResidualAdd sum{.residual = has_residual ? t.random(rows, channels) : device::Tensor{},
@@ -141,7 +141,7 @@ TEST(GpuBackend, AgreesOnNormsOfSumsThatTheyMake) {
     });
 }
 
-// So that what is computed again, which may be apart, is what was computed.
+// The fused operation gives the same bits as separate ones, because a recomputation may use separate ones.
 TEST(GpuBackend, NormsOfSumsThatTheyMakeAreThoseOfSums) {
     for_each_sum([](std::size_t channels, double rate, bool has_residual) {
         for (const device::DType dtype : {device::DType::f32, device::DType::bf16}) {
@@ -172,7 +172,7 @@ TEST(GpuBackend, MayReplaceTheResidualOfANorm) {
     }
 }
 
-// That a block has, and of which more than its threads keep: by vectors and without.
+// Rows that a whole block shares, some longer than its threads can keep, with and without vectors.
 TEST(GpuBackend, AgreesOnNormsOfLongRows) {
     for (const std::size_t channels : {1040, 1031, 4112, 8208}) {
         SCOPED_TRACE(channels);
@@ -182,7 +182,7 @@ TEST(GpuBackend, AgreesOnNormsOfLongRows) {
     }
 }
 
-// Runs of rows and strips of columns, some of them full.
+// Sums over blocks of rows and strips of columns, some of which are full.
 TEST(GpuBackend, AgreesOnNormSumsOfManyRows) {
     for (const std::size_t channels : {3, 264}) {
         SCOPED_TRACE(channels);
@@ -198,7 +198,7 @@ TEST(GpuBackend, AgreesOnNormSumsOfManyRows) {
     }
 }
 
-// The squares of these, and the sum of the smaller ones' beside the larger, are beyond a float.
+// The squares of the largest numbers overflow in float.
 TEST(GpuBackend, NormalisesRowsOfEveryMagnitude) {
     for (const double magnitude : {0x1p-60, 0x1p-20, 1.0, 0x1p70}) {
         SCOPED_TRACE(magnitude);

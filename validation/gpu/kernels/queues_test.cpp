@@ -8,7 +8,7 @@
 namespace trireme {
 namespace {
 
-// The number is 1 in `source` of the GPU; each copy of it goes through a queue of its own.
+// The number is 1 in `source_` on the GPU; each copy of it goes through a queue of its own.
 class Queues : public ::testing::Test {
 protected:
     void SetUp() override {
@@ -49,7 +49,7 @@ TEST_F(Queues, DoWhatIsBehindAWaitOfAnEarlierQueueToo) {
     EXPECT_EQ(*pinned_, 1);
 }
 
-// A mark that is set again later does not hold up who waited for the one before.
+// Setting a mark again does not delay a queue that waits for its earlier position.
 TEST_F(Queues, WaitForTheMarkThatAMomentHasThen) {
     device::GpuMoment copied;
     first_.copy(target_.data(), source_.data(), source_.bytes());

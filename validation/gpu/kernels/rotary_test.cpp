@@ -5,7 +5,7 @@
 namespace trireme {
 namespace {
 
-// Of GPT-NeoX and Llama: base^(-c / half).
+// Frequencies of GPT-NeoX and Llama: base^(-c / half).
 std::vector<double> frequencies_of(std::size_t half, double base = 10000) {
     std::vector<double> frequencies;
     for (std::size_t c = 0; c < half; ++c)
@@ -31,7 +31,7 @@ TEST(GpuBackend, AgreesOnRotary) {
     }
 }
 
-// As queries and keys lie beside each other, of which the second need not begin on a vector.
+// Column ranges of a fused projection, in which keys need not begin on a vector.
 TEST(GpuBackend, AgreesOnRotaryOfColumnRanges) {
     for (const std::size_t half : {3, 8}) {
         const std::vector<double> frequencies = frequencies_of(half);
@@ -43,7 +43,7 @@ TEST(GpuBackend, AgreesOnRotaryOfColumnRanges) {
     }
 }
 
-// More frequencies than a block has room for.
+// More frequencies than a block can hold.
 TEST(GpuBackend, AgreesOnRotaryOfLargeHeads) {
     for (const std::size_t half : {520, 515}) {
         const std::vector<double> frequencies = frequencies_of(half);
@@ -53,7 +53,7 @@ TEST(GpuBackend, AgreesOnRotaryOfLargeHeads) {
     }
 }
 
-// Of the angle as a double has it: the reference rounds the same product.
+// Positions are multiplied with frequencies in double: the reference rounds the same angle.
 TEST(GpuBackend, TurnsRowsFarOutByTheSameAngle) {
     const std::vector<double> frequencies = frequencies_of(33, 50);
     const std::vector<double> positions{0, 1, -1, 1 << 20, 1000003, 355 << 12, 2147483647, -2147483648.0};

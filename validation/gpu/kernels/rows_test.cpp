@@ -15,7 +15,7 @@ kernels::GatherRows some_rows(GpuOperands& t, std::size_t count, std::size_t cha
             .output = t.unwritten(count, channels)};
 }
 
-// Every third row, from the last on.
+// Scatters to every third row, in descending order.
 kernels::ScatterRows spread_rows(GpuOperands& t, std::size_t count, std::size_t channels,
                                  kernels::Unnamed unnamed, bool accumulate) {
     Numbers rows;
@@ -49,7 +49,7 @@ TEST(GpuBackend, AgreesOnScatterRows) {
     }
 }
 
-// More rows than one thread sums alone.
+// More rows than a single thread sums.
 TEST(GpuBackend, AgreesOnTheMeanOfManyRows) {
     expect_same_on_gpu([](GpuOperands& t) { return spread_rows(t, 300, 6, kernels::Unnamed::mean, false); });
 }

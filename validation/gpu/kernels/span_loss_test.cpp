@@ -10,7 +10,7 @@ namespace {
 
 using Segments = std::vector<kernels::Segment>;
 
-// First and last rows, or begins and ends, of as many segments as there are pairs.
+// Returns pairs of first and last rows, or of begins and ends, one per segment.
 device::Tensor pairs_of(GpuOperands& t, const std::vector<double>& content) {
     return t.numbers_of(device::DType::i32, content.size() / 2, 2, content);
 }
@@ -70,7 +70,7 @@ TEST(GpuBackend, AgreesOnBestSpan) {
     }
 }
 
-// Of equal sums, in one thread's rows and in those of others.
+// Spans with equal sums, in the rows of one thread and of several.
 TEST(GpuBackend, ChoosesTheFirstOfTheBestSpans) {
     const Segments segments{{2, 300}};
     for (const std::size_t first : {0, 17, 190}) {

@@ -1,4 +1,4 @@
-// Fragments of tensor cores against plain products, by a kernel of one warp.
+// Compares tensor-core fragments with plain matmuls, in a kernel of one warp.
 #include "gpu_comparison.hpp"
 #include "kernels/cuda/attention/tensor_products.cuh"
 
@@ -6,10 +6,10 @@ namespace trireme::kernels::gpu {
 namespace {
 
 constexpr unsigned D = 64;  // columns of a tile
-constexpr unsigned R = 2;   // row tiles of a warp
+constexpr unsigned R = 2;   // row tiles per warp
 constexpr unsigned N = 32;  // rows of the right factor
 
-// Whole numbers, so that sums are exact.
+// Whole numbers have exact sums.
 std::vector<double> whole(std::size_t size, std::uint64_t name) {
     std::vector<double> numbers(size);
     for (std::size_t i = 0; i < size; ++i)
@@ -112,8 +112,8 @@ TEST(TensorCores, FindFurtherPlacesByAnExclusiveOr) {
     expect_places_by_exclusive_or<128>();
 }
 
-// Matrices 0 to 3 of a left factor are those of rows 0 and 8, then of the next columns; of a right one columns
-// come first.
+// Matrices 0 to 3 of a left factor begin at rows 0 and 8, then at the same rows of the next columns. For a
+// right factor, columns come first.
 TEST(TensorCores, LoadMatricesFromTheirRows) {
     for (unsigned lane = 0; lane < 32; ++lane) {
         const unsigned row = lane % 8;
@@ -124,7 +124,7 @@ TEST(TensorCores, LoadMatricesFromTheirRows) {
     }
 }
 
-// Words of matrices whose elements name their row and column. (PTX ISA, "ldmatrix")
+// Loads matrices whose elements encode their row and column, and compares the words. (PTX ISA, "ldmatrix")
 TEST(TensorCores, LoadMatricesAsTheirLanesHoldThem) {
     struct Loaded {
         unsigned plain[4], transposed[4];

@@ -1,4 +1,4 @@
-// Which scores a warp takes for seen, against a look at each pair of a query and a key.
+// Tests which scores a warp treats as visible, against a check of each pair of a query and a key.
 #include "kernels/cuda/attention/tensor_scores.cuh"
 
 #include <array>
@@ -8,12 +8,12 @@
 namespace trireme::kernels::gpu {
 namespace {
 
-constexpr unsigned row_tiles = 2;  // of a warp
+constexpr unsigned row_tiles = 2;  // row tiles per warp
 constexpr unsigned key_rows = 32;
 
 using Pairs = std::array<std::array<bool, key_rows>, 16 * row_tiles>;  // [row][column]
 
-// has(r, n, e) of every lane
+// Returns has(r, n, e) of every lane as pairs.
 template <class Seen>
 Pairs pairs_of(const Seen& seen) {
     static Pairs pairs;
@@ -32,7 +32,7 @@ Pairs pairs_of(const Seen& seen) {
     return pairs;
 }
 
-// is_seen(row, column) says what the pairs should be.
+// Compares the pairs with is_seen(row, column).
 template <class Seen, class IsSeen>
 void expect_seen(const Seen& seen, IsSeen&& is_seen) {
     const Pairs pairs = pairs_of(seen);

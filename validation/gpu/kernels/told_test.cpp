@@ -1,4 +1,4 @@
-// What kernels are told beside their tensors.
+// Tests the lists that kernels receive in addition to their tensors.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -17,11 +17,11 @@ std::vector<std::int32_t> read(const std::int32_t* told, std::size_t count) {
     return numbers;
 }
 
-// Whatever was told before, and wherever room ends between the two.
+// Both lists are complete, whatever was passed before, and even if the buffer is full between the two.
 TEST(Told, AKernelFindsBothListsThatItIsTold) {
     device::Stream stream = kernels::gpu_stream();
     kernels::GpuWork& work = *std::get<device::CudaStream>(stream.backend).work;
-    constexpr std::size_t count = 5000;  // 20 KB: room ends every few lists
+    constexpr std::size_t count = 5000;  // 20 KB: the buffer is full after a few lists
     for (std::int32_t pair = 0; pair < 40; ++pair) {
         const std::vector<std::int32_t> first(count, 2 * pair), second(count, 2 * pair + 1);
         const std::int32_t* const told_first = work.tell(std::span<const std::int32_t>(first));

@@ -48,7 +48,7 @@ kernels::SgdUpdate some_sgd(GpuOperands& t, std::size_t rows, std::size_t column
         .rounded = extras.has_rounded ? t.unwritten_of(device::DType::bf16, rows, columns) : device::Tensor{}};
 }
 
-// A model that computes in 16 bits has parameters of 32, and what they are rounded to.
+// A model that computes in 16 bits has 32-bit parameters and rounded 16-bit copies.
 template <class Make>
 void expect_same_updates(Make&& make) {
     for_each_gpu_shape([&](std::size_t rows, std::size_t columns) {
@@ -85,7 +85,7 @@ TEST(GpuBackend, RoundsTheParameterThatItWrites) {
     }
 }
 
-// Which columns decay is decided by who has no GPU.
+// The list of decaying columns is in host memory and is read at the launch.
 TEST(GpuBackend, IsToldByTheHostWhichColumnsDecay) {
     device::Stream stream = kernels::gpu_stream();
     GpuOperands t = GpuOperands::of_gpu(stream, device::DType::f32, 0);
@@ -97,12 +97,13 @@ TEST(GpuBackend, IsToldByTheHostWhichColumnsDecay) {
     op.decaying = {decaying.data(), device::DType::i32, 1, 2, 2};
 
     launch(stream, op);
-    decaying = {1, 0};  // too late
+    decaying = {1, 0};  // no effect after the launch
 
     EXPECT_EQ(kernels::values(t.results()[0]), (Numbers{3.75, 3.25, 7.75, 6.75}));
 }
 
-// Long and short ones, some of which decay, in part or not, as an optimizer gives them.
+// Makes updates of short and long tensors, some of which decay fully, partly or not at all, like an
+// optimizer's.
 template <class Op, class Make>
 std::vector<Op> of_many_shapes(GpuOperands& t, bool has_rounded, Make&& make) {
     std::vector<Op> ops;
@@ -140,7 +141,7 @@ TEST(GpuBackend, UpdatesManyTensorsAtOnce) {
     expect_same_of_many<kernels::SgdUpdate>(some_sgd);
 }
 
-// More lists than there is room for at once.
+// More lists than the buffer can hold at once.
 TEST(GpuBackend, FindsTheColumnsThatDecayOfManyTensors) {
     constexpr std::size_t columns = 6000;
     device::Stream stream = kernels::gpu_stream();

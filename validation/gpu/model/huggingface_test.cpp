@@ -1,5 +1,5 @@
-// Models of all families on the GPU against an independent implementation, Hugging Face's, through the records
-// in validation/reference.
+// Compares models of all families on the GPU with an independent implementation, Hugging Face's, through the
+// records in validation/reference.
 #include <gtest/gtest.h>
 
 #include "trireme/device/buffer.hpp"
@@ -30,8 +30,9 @@ std::vector<Trial> all_trials() {
 
 class HuggingFaceOnGpu : public testing::TestWithParam<Trial> {
 protected:
-    // In f32 twice PyTorch's own error, or 1e-5; in bf16, of which weights and activations have 8 bits, what
-    // rounding them makes of a few layers: 5 % of one gradient, less than 4 of all others.
+    // Returns the allowed error. In f32: twice PyTorch's own error, or 1e-5. In bf16, where weights and
+    // activations have 8 bits: the rounding error over a few layers, which is 5 % for one gradient and below 4
+    // % for all others.
     double bar(double pytorch_f32_error) const {
         if (GetParam().dtype == device::DType::f64) return 1e-10;
         if (GetParam().dtype == device::DType::bf16) return 6e-2;
@@ -51,7 +52,7 @@ protected:
         stream.settle();
     }
 
-    // Of a kernel, by the stream's ledger.
+    // Returns the number of calls of a kernel, from the stream's ledger.
     static std::size_t calls(device::Stream& stream, std::string_view kernel) {
         stream.settle();
         std::size_t calls = 0;
@@ -60,13 +61,13 @@ protected:
         return calls;
     }
 
-    // Every sum is made along with a norm but for the last one of a model whose norms are before its branches,
-    // and for gradients of one whose norms are behind them.
+    // Number of separate residual sums. All others are fused with a norm, except the last one of a pre-norm
+    // model, and the gradients of a post-norm model.
     std::size_t sums_apart() const {
         return record_.config.family == model::Family::bert ? 2 * record_.config.layers : 1;
     }
 
-    // Whether the blocks' activation goes along with their products: GPT-2's in 16 bits.
+    // True if the blocks' activation is fused with their matmuls: for GPT-2 in bf16.
     bool joins_activations() const {
         const bool has_one = record_.config.family != model::Family::llama;
         return has_one && GetParam().dtype == device::DType::bf16 &&

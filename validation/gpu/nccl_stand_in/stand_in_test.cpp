@@ -42,7 +42,7 @@ TEST_F(NcclStandIn, KeepsASendInItsQueueUntilItsReceiveRuns) {
 
 TEST_F(NcclStandIn, PutsNothingInAQueueBeforeItsCallIsOver) {
     send(0, 1);
-    EXPECT_TRUE(is_over(mark(0)));  // in front of it
+    EXPECT_TRUE(is_over(mark(0)));  // queued before the send
 
     state_of(0);
     EXPECT_FALSE(is_over(mark(0)));
@@ -268,7 +268,7 @@ TEST_F(NcclStandIn, IsOfAnotherVersionOnPurpose) {
     EXPECT_EQ(version, 21'602);
 }
 
-// Files that the stand-in has in /dev/shm, of this process or of the one whose number is given.
+// Counts the stand-in's files in /dev/shm that belong to the given process.
 std::size_t files_of(pid_t process) {
     const std::string start = cat("trireme_nccl_", process, "_");
     std::size_t count = 0;
@@ -288,7 +288,7 @@ TEST_F(NcclStandIn, LeavesNoFilesBehind) {
 }
 
 TEST_F(NcclStandIn, RemovesFilesOfAProcessThatWasKilled) {
-    constexpr pid_t of_nobody = 4'194'305;  // more than Linux counts to
+    constexpr pid_t of_nobody = 4'194'305;  // above the largest process id of Linux
     std::ofstream(cat("/dev/shm/trireme_nccl_", of_nobody, "_0")) << "left";
     ASSERT_EQ(files_of(of_nobody), 1U);
 

@@ -40,7 +40,7 @@ void TwoRanks::open_both() {
     for (std::size_t i = 0; i < sent_.size(); ++i) sent_[i] = static_cast<std::byte>(i + 1);
 }
 
-// Stands that nothing ends would keep the queues from being destroyed.
+// Ends operations that would never finish, because they keep the queues from being destroyed.
 void TwoRanks::TearDown() {
     for (const ncclComm_t rank : ranks_) nccl_.abort(rank);
     stand_in_.complaints();

@@ -1,4 +1,4 @@
-// Two ranks of the stand-in in one process, each with a queue of its own.
+// Test fixture with two ranks of the NCCL stand-in in one process, each with its own queue.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 
 namespace trireme {
 
+// NCCL's functions, loaded from the stand-in.
 struct NcclCalls {
     decltype(&ncclGetVersion) get_version = nullptr;
     decltype(&ncclGetUniqueId) get_unique_id = nullptr;
@@ -42,16 +43,16 @@ protected:
     ncclUniqueId new_id() const;
     void open_both();
 
-    // Until it says something other than "in progress"; goes on with the queues.
+    // Polls until the state is not "in progress" any more.
     ncclResult_t state_of(int rank);
     void poll(int times);
     bool is_over(const device::GpuMoment& moment, int polls = 100);
 
-    // To the other rank, from it; of bytes that are 1, 2, ...
+    // Send to the other rank, and receive from it; the bytes are 1, 2, ...
     ncclResult_t send(int from, std::size_t bytes, ncclDataType_t type = ncclInt8);
     ncclResult_t receive(int to, std::size_t bytes, ncclDataType_t type = ncclInt8);
     device::GpuMoment mark(int rank);
-    // All that it complained of since the last time, one sentence a line.
+    // Returns all complaints since the last call, one sentence per line.
     std::string complaints();
 
     NcclCalls nccl_ = {};

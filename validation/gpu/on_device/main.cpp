@@ -1,4 +1,4 @@
-// The tests of kernels on the GPU that is there. Where there is none they are skipped, which is exit code 77.
+// Runs the kernel tests on a real GPU. Without one they are skipped with exit code 77.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -6,7 +6,7 @@
 #include "emulated_gpu/order.hpp"
 #include "trireme/device/gpu.hpp"
 
-// A real GPU runs its threads in orders of its own.
+// A real GPU chooses the order of its threads itself.
 void trireme::emulated::shuffle_threads(std::uint64_t /*seed*/) {}
 
 int main(int argc, char** argv) {

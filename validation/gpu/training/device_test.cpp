@@ -1,4 +1,4 @@
-// Which device ranks take, and what they say of it.
+// Tests which device ranks use, and what they report about it.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -12,7 +12,7 @@ namespace {
 class Device : public Workplace {
 protected:
     Device() {
-        ::setenv("CUDA_VISIBLE_DEVICES", "-1", 1);  // of a real GPU, if there is one
+        ::setenv("CUDA_VISIBLE_DEVICES", "-1", 1);  // hides a real GPU
         make_corpus();
     }
     ~Device() override { ::unsetenv("CUDA_VISIBLE_DEVICES"); }

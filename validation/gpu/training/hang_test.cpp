@@ -1,4 +1,4 @@
-// What becomes of a job one of whose GPUs does nothing any more: it ends, and says who waited for it.
+// Tests that a job ends if one of its GPUs hangs, and that it reports what each rank waited for.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -11,13 +11,13 @@ namespace {
 
 class HungGpu : public Workplace {
 protected:
-    // The words of all ranks go to one file: see Watchdog's tests.
+    // The output of all ranks goes to one file: see the tests of Watchdog.
     void SetUp() override {
         make_corpus();
         write("heard.sh", "file=$1; shift; exec \"$@\" 2>> $file\n");
     }
 
-    // Of ranks that would train for ever; of `hung`'s GPU so many kernels end.
+    // Runs ranks that would train for ever. The GPU of rank `hung` hangs after `kernels` kernels.
     Outcome train(int ranks, int hung, const std::string& kernels, const std::string& options,
                   int layers = 2) const {
         const std::string command = "sh heard.sh heard " + program_path(on_emulated_gpu()) +
@@ -33,7 +33,7 @@ protected:
         return outcome;
     }
 
-    // Exit code 3, and one block with a line for each rank.
+    // Expects exit code 3, and one block of text with a line per rank.
     static void expect_lines(const Outcome& outcome, const std::vector<std::string>& lines) {
         EXPECT_EQ(outcome.code, 3) << outcome.err;
         ASSERT_EQ(sentences(outcome).size(), 1U) << outcome.err;
@@ -47,7 +47,7 @@ protected:
         "(stands at [^ ]+, instruction [0-9]+ of [0-9]+|is between programs), and its GPU has not done all "
         "that "
         "it was given; waited 4 s for ";
-    // With several ranks, the first whose time is up reports all of them; the others may have waited less.
+    // With several ranks, the first rank that times out reports all of them; the others may have waited less.
     static constexpr const char* has_hung_gpu =
         "(stands at [^ ]+, instruction [0-9]+ of [0-9]+|is between programs), and its GPU has not done all "
         "that it was "
@@ -60,17 +60,17 @@ TEST_F(HungGpu, OfOneRankEndsItsJob) {
     expect_lines(train(1, 0, "500", ""), {std::string(waits_for_gpu) + "its GPU to do "});
 }
 
-// Of a step with more kernels than the library takes ahead of the GPU.
+// A step with more kernels than the library queues ahead of the GPU.
 TEST_F(HungGpu, EndsAJobThatHasMuchMoreToGiveIt) {
     expect_lines(train(1, 0, "500", "", 32), {std::string(waits_for_gpu) + "its GPU to do "});
 }
 
-// Another thread waits for it, too.
+// Another thread also waits for the GPU.
 TEST_F(HungGpu, EndsAJobThatWritesACheckpoint) {
     expect_lines(train(1, 0, "600", "--checkpoint-every 1"), {waits_for_gpu});
 }
 
-// What is sent does not leave the GPU, so that the other rank may be the one that is waited for.
+// Sends do not leave the GPU, so the other rank may be the one that is reported.
 
 TEST_F(HungGpu, OfAStageEndsTheJobOfAll) {
     expect_lines(train(2, 1, "500", "--pipe 2 --microbatches 2"), {waits_for_rank, has_hung_gpu});
@@ -80,7 +80,7 @@ TEST_F(HungGpu, OfAReplicaEndsTheJobOfAll) {
     expect_lines(train(2, 0, "700", "--data 2"), {has_hung_gpu, waits_for_rank});
 }
 
-// Before a step, when parameters get their first values.
+// The GPU hangs before the first step, when parameters are initialised.
 TEST_F(HungGpu, AtTheStartEndsTheJob) {
     const Outcome outcome = train(1, 0, "1", "");
     EXPECT_EQ(outcome.code, 3) << outcome.err;

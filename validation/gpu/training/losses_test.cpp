@@ -1,4 +1,4 @@
-// What the program learns on GPUs is what a single rank learns on its processor, in any layout.
+// Training on GPUs gives the same losses as a single rank on the CPU, in any layout.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using messages::on_emulated_gpu;
 
 class OnGpu : public testing::Test {
 protected:
-    static constexpr const char* steps = "--steps 4 --eval-every 2";  // few: the emulated GPU is a slow one
+    static constexpr const char* steps = "--steps 4 --eval-every 2";  // few, as the emulated GPU is slow
 
     validation::ScratchFolder folder_;
     Trials trials_{folder_.file(""), steps};
@@ -62,7 +62,7 @@ std::string name_of_way(const testing::TestParamInfo<Way>& info) { return info.p
 
 INSTANTIATE_TEST_SUITE_P(Covering, InEveryLayout, testing::ValuesIn(ways), name_of_way);
 
-// Each rank with a GPU of its own, and NCCL's strict stand-in between them.
+// Each rank has its own GPU, and the NCCL stand-in, which is strict, connects them.
 class ByNccl : public InEveryLayout {
 protected:
     ByNccl() {
@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
         Way{"EverythingUneven", "layout=everything-uneven schedule=gpipe*1 model=gpt2-tied precision=f32", 0}),
     name_of_way);
 
-// With masters in f32 the losses follow those of f32, as far as 8 bits of each number go.
+// With f32 master weights the losses follow those of f32, within the precision of 8-bit mantissas.
 TEST_F(OnGpu, ShortNumbersLearnLikeLongOnes) {
     for (const char* name : {"layout=grid pipe=1 data=1 tensor=1 model=gpt2-tied precision=f32",
                              "layout=grid pipe=2 data=2 tensor=1 schedule=1f1b*1 model=llama-untied "
@@ -129,7 +129,7 @@ Figures after_two_steps(Figures all) {
     return all;
 }
 
-// Masters are what is saved: what the values are rounded from.
+// Checkpoints save the master weights, from which the bf16 weights are rounded.
 TEST_F(OnGpu, GoingOnFromACheckpointIsBitForBit) {
     const Case chosen =
         case_named("layout=grid pipe=1 data=2 tensor=1 model=gpt2-tied shard-optimizer=on precision=f32");

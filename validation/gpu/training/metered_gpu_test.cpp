@@ -1,5 +1,5 @@
-// The whole program on an emulated GPU, and a library that plays NVIDIA's: what runs record of it, and its
-// clock.
+// Tests what runs record about a GPU and its clock: the whole program on an emulated GPU, with a library that
+// imitates NVIDIA's NVML.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ protected:
                options;
     }
 
-    // Two ranks under the first MPI library.
+    // Runs two ranks under the first MPI library.
     Outcome train_pair(const std::string& options) const { return run(command(options), 2, on_emulated_gpu()); }
 
     std::vector<json> steps() const {

@@ -1,4 +1,4 @@
-// A run on GPUs that changes its plan: layouts, what is left out, what others compute.
+// A run on GPUs that changes its plan: layouts, skipped channels, offloaded work.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -54,7 +54,7 @@ TEST_F(GpuMoves, OfLayoutsComeToWhatOneProcessorComesTo) {
     }
 }
 
-// The masters move with the moments.
+// Master weights move with the moments.
 TEST_F(GpuMoves, OfShortNumbersGoOnAsIfNothingHadMoved) {
     const std::string there =
         R"({"layers": 11, "stages": [{"layers": [0, 11], "replicas": [{"ranks": [1]}]}], "idle": [0]})";
@@ -76,7 +76,7 @@ std::string together(const std::string& shared) {
            shared + "}";
 }
 
-// On either device channels are chosen alike, and what is left out is the same.
+// Both devices choose the same channels and skip the same work.
 TEST_F(GpuMoves, LeavingOutIsWhatItIsOnProcessors) {
     write({R"({"step": 2)" + together(R"("left_out": [0, 0.5])"),
            R"({"step": 6)" + together(R"("left_out": [0.25, 0])")});

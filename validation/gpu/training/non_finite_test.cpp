@@ -1,4 +1,4 @@
-// A loss that is not finite on GPUs: the step is repeated with every tensor read back from the device.
+// A non-finite loss on GPUs: the step is repeated, with every tensor read back from the device.
 #include "messages/non_finite_model.hpp"
 
 namespace trireme::messages {

@@ -101,7 +101,7 @@ TEST(Activation, CostsEveryOperandOnce) {
     EXPECT_EQ((ActivationBackward{t.random(3, 4), t.random(3, 4), t.unwritten(3, 4)}.cost().bytes), 4 * 36);
 }
 
-// Eighths from far below to far above where the functions go flat, and small powers of two.
+// Multiples of 1/8 far into both saturated ranges, and small powers of two times 1.25.
 std::vector<double> inputs_of_every_magnitude() {
     std::vector<double> inputs;
     for (int i = -800; i <= 800; ++i) inputs.push_back(i / 8.0);
@@ -112,7 +112,7 @@ std::vector<double> inputs_of_every_magnitude() {
     return inputs;
 }
 
-// Every element to `tolerance` of its own size, or of `least` where it is smaller.
+// Compares elements with a relative `tolerance`; elements below `least` are compared relative to `least`.
 void expect_digits(const device::ConstTensor& got, const device::ConstTensor& expected, double tolerance,
                    double least) {
     for (std::size_t c = 0; c < got.columns; ++c) {
@@ -139,8 +139,8 @@ struct Curve {
     ActivationBackward slope;
 };
 
-// A value keeps its digits down to the smallest normal numbers, tails and all. A slope is a sum whose parts
-// cancel where it crosses zero.
+// Values keep their digits down to the smallest normal numbers, including the tails. A slope is a sum whose
+// terms cancel where it crosses zero.
 TEST(CpuBackend, KeepsTheDigitsOfActivations) {
     const std::vector<double> inputs = inputs_of_every_magnitude();
     for (const ActivationKind kind : {ActivationKind::gelu, ActivationKind::tanh}) {
@@ -188,7 +188,7 @@ TEST(CpuBackend, ActivatesRowsAlikeOnAnyThreads) {
     }
 }
 
-// Numbers as large as they come go the way of infinity, and what is no number stays none.
+// Very large numbers behave like infinity, and NaN stays NaN.
 TEST(Activation, OfTheLargestNumbersIsFlatAndOfNoNumberIsNone) {
     for (const device::Stream& stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {

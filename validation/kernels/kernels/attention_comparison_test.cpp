@@ -1,5 +1,5 @@
-// Attention of the CPU backend against the reference: lengths around the borders of its blocks, padding, shared
-// keys, dropout and views of one fused tensor.
+// Compares attention of the CPU backend with the reference: lengths around the borders of its blocks, padding,
+// shared keys, dropout and views of one fused tensor.
 #include "comparison.hpp"
 #include "trireme/kernels/attention.hpp"
 
@@ -19,11 +19,11 @@ const std::vector<Rows> layouts{
     {65, {{0, 65, 3}}},
     {130, {{0, 130, 3}}},
     {90, {{2, 66, 5}, {68, 1, 6}, {71, 17, 7}}},  // padding before, between and after
-    {40, {{20, 15, 5}, {0, 9, 6}, {12, 0, 7}}},   // in any order, one of them empty
+    {40, {{20, 15, 5}, {0, 9, 6}, {12, 0, 7}}},   // unordered, one of them empty
 };
 
-// Calls `test(rows, shape, head size)` until something fails. Every head size meets heads that share their keys
-// and heads that do not.
+// Calls `test(rows, shape, head size)` until something fails. Every head size is tested with shared and with
+// separate keys.
 template <class Test>
 void for_each_attention(std::span<const std::size_t> head_sizes, Test&& test) {
     struct Kind {
@@ -53,7 +53,7 @@ void for_each_attention(std::span<const std::size_t> head_sizes, Test&& test) {
     }
 }
 
-// Query, key and value lie beside each other in one tensor, as one product makes them.
+// Query, key and value are column ranges of one tensor, as one matmul computes them.
 Attention fused_attention(Operands& t, std::size_t rows, const AttentionShape& shape, std::size_t head_size) {
     const std::size_t own = shape.heads * head_size;
     const std::size_t shared = shape.groups * head_size;
@@ -101,8 +101,8 @@ TEST(CpuAttention, AgreesForLargeHeads) { for_each_attention(large_heads, expect
 TEST(CpuAttentionBackward, AgreesForSmallHeads) { for_each_attention(small_heads, expect_same_backward); }
 TEST(CpuAttentionBackward, AgreesForLargeHeads) { for_each_attention(large_heads, expect_same_backward); }
 
-// Scores of some hundreds, whose exponentials no number can hold; all are whole, so that both backends see the
-// same ones.
+// Scores of several hundred, whose exponentials overflow. All scores are whole numbers, so that both backends
+// have the same.
 TEST(CpuAttention, SurvivesScoresThatExpCannotHold) {
     const std::vector<Segment> one{{0, 70, 0}};
     expect_same_on_cpu([&](Operands& t) {

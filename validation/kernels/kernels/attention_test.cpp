@@ -237,7 +237,7 @@ TEST(Attention, CostsThePairsThatAreNeeded) {
     Passes both_ways = causal;
     both_ways.forward.shape.is_causal = false;
 
-    // 10 + 6 or 16 + 9 pairs in each of 4 heads of 3 channels.
+    // There are 10 + 6 or 16 + 9 pairs in each of 4 heads of 3 channels.
     EXPECT_EQ(causal.forward.cost().flops, 2 * 2 * (10 + 6) * 12);
     EXPECT_EQ(causal.back.cost().flops, 5 * 2 * (10 + 6) * 12);
     EXPECT_EQ(both_ways.forward.cost().flops, 2 * 2 * (16 + 9) * 12);

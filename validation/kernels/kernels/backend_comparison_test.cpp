@@ -1,4 +1,4 @@
-// The CPU backend against the reference, over shapes that fill no block evenly.
+// Compares the CPU backend with the reference, over shapes that fill no block evenly.
 #include "comparison.hpp"
 #include "trireme/kernels/activation.hpp"
 #include "trireme/kernels/cross_entropy.hpp"
@@ -71,7 +71,7 @@ TEST(CpuBackend, AgreesOnLayerNorm) {
     });
 }
 
-// Of the values that follow in `t`, computed by the reference.
+// Returns a norm of the next values in `t`, computed by the reference.
 LayerNorm finished_norm(Operands& t, std::size_t rows, std::size_t channels) {
     const LayerNorm norm{t.random(rows, channels),    t.random(1, channels), t.random(1, channels),
                          t.unwritten(rows, channels), t.unwritten(1, rows),  t.unwritten(1, rows)};
@@ -81,7 +81,7 @@ LayerNorm finished_norm(Operands& t, std::size_t rows, std::size_t channels) {
 
 TEST(CpuBackend, AgreesOnLayerNormBackwardInput) {
     for_each_shape([](std::size_t rows, std::size_t channels) {
-        if (channels == 1) return;  // the gradient is 0 but for rounding, times an inv_std of 316
+        if (channels == 1) return;  // the gradient is 0 except for rounding, times an inv_std of 316
         expect_same_on_cpu([&](Operands& t) {
             const LayerNorm norm = finished_norm(t, rows, channels);
             return LayerNormBackwardInput{norm.input,
@@ -92,7 +92,7 @@ TEST(CpuBackend, AgreesOnLayerNormBackwardInput) {
                                           t.random(rows, channels),
                                           t.unwritten(rows, channels)};
         });
-        expect_same_on_cpu([&](Operands& t) {  // in the place of the residual
+        expect_same_on_cpu([&](Operands& t) {  // overwrites the residual
             const LayerNorm norm = finished_norm(t, rows, channels);
             const device::Tensor both = t.random(rows, channels);
             return LayerNormBackwardInput{
@@ -190,7 +190,7 @@ TEST(CpuBackend, AgreesOnActivation) {
     });
 }
 
-// From far below to far above where the tanh saturates.
+// Inputs far into both ranges where the tanh saturates.
 TEST(CpuBackend, AgreesOnActivationOfEveryMagnitude) {
     std::vector<double> inputs;
     for (int i = -640; i <= 640; ++i) inputs.push_back(i / 8.0);
@@ -226,7 +226,7 @@ TEST(CpuBackend, AgreesOnEmbedding) {
     });
 }
 
-// Every fifth row has no target.
+// Returns random targets; every fifth row has none.
 device::Tensor some_targets(Operands& t, std::size_t rows, std::size_t vocabulary) {
     const device::Tensor targets = t.indices(device::DType::i32, rows, vocabulary);
     for (std::size_t r = 1; r < rows; r += 5) set(targets, 0, r, no_target);
@@ -235,7 +235,7 @@ device::Tensor some_targets(Operands& t, std::size_t rows, std::size_t vocabular
 
 TEST(CpuBackend, AgreesOnCrossEntropy) {
     for_each_shape([](std::size_t rows, std::size_t vocabulary) {
-        if (vocabulary == 1) return;  // nothing to predict: 0 but for rounding
+        if (vocabulary == 1) return;  // with one word the loss is 0 except for rounding
         for (const double scale : {0.0, 3.0}) {
             expect_same_on_cpu([&](Operands& t) {
                 return CrossEntropy{.logits = t.random(rows, vocabulary),
@@ -251,7 +251,7 @@ TEST(CpuBackend, AgreesOnCrossEntropyOfLargeLogits) {
     expect_same_on_cpu([](Operands& t) {
         const device::Tensor logits = t.random(9, 100);
         for (std::size_t i = 0; i < logits.size(); ++i) {
-            // Multiples of 8 up to some hundreds: all differences are exact, and exp() overflows for most.
+            // Multiples of 8 up to several hundred: all differences are exact, and exp() overflows for most.
             set(logits, i / 100, i % 100, 8 * std::round(16 * get(logits, i / 100, i % 100)));
         }
         return CrossEntropy{.logits = logits,

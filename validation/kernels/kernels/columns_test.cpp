@@ -25,7 +25,7 @@ TEST(GatherColumns, TakesTheColumnsInTheOrderOfTheirNames) {
     }
 }
 
-// Columns 3 and 0 are named; the means of the rows are 2 and 6.
+// The operation writes columns 3 and 0; the means of the rows are 2 and 6.
 TEST(ScatterColumns, FillsTheOtherColumnsAndAddsWhereItIsTold) {
     const std::vector<std::pair<Unnamed, Numbers>> written{{Unnamed::stay, {3, 20, 30, 1, 7, 60, 70, 5}},
                                                            {Unnamed::zero, {3, 0, 0, 1, 7, 0, 0, 5}},
@@ -59,7 +59,7 @@ GatherColumns some_columns(Operands& t, std::size_t rows, std::size_t count) {
             .output = t.unwritten(rows, count)};
 }
 
-// Every fourth column, from the last on.
+// Scatters to every fourth column, in descending order.
 ScatterColumns spread_columns(Operands& t, std::size_t rows, std::size_t count, Unnamed unnamed,
                               bool accumulate) {
     Numbers columns;
@@ -91,7 +91,7 @@ TEST(Columns, DoNotDependOnTheNumberOfThreads) {
     }
 }
 
-// The one that is not named is zero.
+// The column that is not written becomes zero.
 TEST(Columns, ComeBackWhereTheyWere) {
     device::Stream stream{device::ReferenceStream{}};
     Operands t;
@@ -145,7 +145,7 @@ TEST(Columns, CostWhatIsMoved) {
     EXPECT_EQ((ScatterColumns{two, pair, nine, Unnamed::mean, true}.cost().bytes), 4 * (2 + 6 + 2 * 27));
 }
 
-// Of three channels with two outputs each: |2 - 1| + |4 - 6| = 3 and so on, added to what is there.
+// Three channels with two outputs each: |2 - 1| + |4 - 6| = 3 and so on, added to the present values.
 TEST(ChannelChange, AddsUpHowFarTheOutputsOfEachChannelHaveMoved) {
     for (device::Stream stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {

@@ -1,4 +1,4 @@
-// Holds a backend to the reference: both get the same values, the reference in double.
+// Compares a backend with the reference: both get the same values, and the reference computes in double.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace trireme::kernels {
 
-// What is left of a float after sums of some hundred terms, relative to the largest element of its tensor.
+// Error of float after sums of some hundred terms, relative to the largest element of the tensor.
 constexpr double float_tolerance = 1e-5;
 constexpr double double_tolerance = 1e-12;
 
@@ -20,7 +20,7 @@ inline double tolerance_of(device::DType dtype) {
     return dtype == device::DType::f32 ? float_tolerance : double_tolerance;
 }
 
-// Compares every element, of what was only read too: a kernel must leave it as it was.
+// Compares every element, including those of inputs, which a kernel must not change.
 inline void expect_close(const Operands& got, const Operands& expected, double tolerance) {
     ASSERT_EQ(got.all().size(), expected.all().size());
     for (std::size_t i = 0; i < got.all().size(); ++i) {
@@ -28,7 +28,7 @@ inline void expect_close(const Operands& got, const Operands& expected, double t
         const std::vector<double> want = values(expected.all()[i]);
         const double allowed = tolerance * largest_magnitude(expected.all()[i]);
         for (std::size_t e = 0; e < want.size(); ++e) {
-            // A NaN is never within a distance, and is right only where nobody wrote.
+            // A NaN is never within a distance. It is correct only in elements that are not written.
             const bool is_right = std::abs(have[e] - want[e]) <= allowed;
             const bool is_unwritten = std::isnan(have[e]) && std::isnan(want[e]);
             ASSERT_TRUE(is_right || is_unwritten)
@@ -39,7 +39,7 @@ inline void expect_close(const Operands& got, const Operands& expected, double t
     EXPECT_TRUE(got.has_clean_gaps()) << "something was written between the rows of a view";
 }
 
-// The sentence with which both backends refuse the indices of `op`.
+// Returns the message with which both backends refuse the indices of `op`.
 template <class Op>
 std::string refused_indices(const Op& op) {
     std::string reference;
@@ -72,8 +72,8 @@ void for_each_shape(Test&& test) {
     }
 }
 
-// `make` makes the operation from operands. It is run by the reference, and by the CPU backend in both
-// precisions, with one thread and rows that follow each other, and with two and gaps between the rows.
+// `make` makes the operation from operands. The reference executes it, and the CPU backend does in both
+// precisions, with one thread and contiguous rows, and with two threads and gaps between rows.
 template <class Make>
 void expect_same_on_cpu(Make&& make) {
     Operands expected;
@@ -91,7 +91,7 @@ void expect_same_on_cpu(Make&& make) {
     }
 }
 
-// True if every element has the bits of the other's, so that 0 is not -0 and a NaN is itself.
+// True if all elements have the same bits, so that 0 differs from -0 and a NaN equals itself.
 inline bool have_same_bits(const Operands& a, const Operands& b) {
     if (a.all().size() != b.all().size()) return false;
     for (std::size_t i = 0; i < a.all().size(); ++i) {
@@ -105,8 +105,8 @@ inline bool have_same_bits(const Operands& a, const Operands& b) {
     return true;
 }
 
-// `make` makes the operation from operands, large enough for several threads. Rows lie closely or with gaps, so
-// that vectors begin elsewhere too.
+// `make` makes the operation from operands, large enough for several threads. Rows are contiguous or have gaps,
+// so that vectors also begin elsewhere.
 template <class Make>
 void expect_same_bits_on_any_threads(Make&& make) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {

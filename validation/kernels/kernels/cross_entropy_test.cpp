@@ -11,7 +11,7 @@ device::Tensor targets_of(Operands& t, const Numbers& content) {
     return t.numbers_of(device::DType::i32, 1, content.size(), content);
 }
 
-// Choices that no kernel has made.
+// Returns choices with values that no kernel computes.
 device::Tensor unchosen(Operands& t, std::size_t rows) {
     return t.numbers_of(device::DType::i32, 1, rows, Numbers(rows, -777));
 }
@@ -26,7 +26,7 @@ TEST(CrossEntropy, OfEqualLogitsIsTheLogOfTheVocabulary) {
 
         run_reference(op);
 
-        // log(4) is rounded once after 5 is added and once after it is taken away.
+        // log(4) is rounded once after adding 5 and once after subtracting it.
         EXPECT_NEAR(get(op.losses, 0, 0), std::log(4.0), 1e-15);
         EXPECT_NEAR(get(op.losses, 0, 1), std::log(4.0), 1e-15);
         const Numbers expected{2, -6, 2, 2, 2, 2, 2, -6};
@@ -101,7 +101,7 @@ TEST(CrossEntropy, WritesItsGradient) {
     }
 }
 
-// Of two equal logits that are far above the others each has half of the probability.
+// Each of two equal logits far above the others has half of the probability.
 TEST(CrossEntropy, SmoothsTheTargetOverTheVocabulary) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         for (device::Stream stream :
@@ -117,7 +117,7 @@ TEST(CrossEntropy, SmoothsTheTargetOverTheVocabulary) {
 
             // The target is 2000 below the largest, the mean 1000.
             EXPECT_NEAR(get(op.losses, 0, 0), std::log(2) + 0.5 * 2000 + 0.5 * 1000, 1e-12);
-            // 8 (1/2 - 1/8), 8 (0 - 1/2 - 1/8), 8 (0 - 1/8), but for the rounding of log(2) + 1000
+            // 8 (1/2 - 1/8), 8 (0 - 1/2 - 1/8), 8 (0 - 1/8), except for the rounding of log(2) + 1000
             const Numbers expected{3, 3, -5, -1};
             for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(values(op.logits)[i], expected[i], 1e-12);
             EXPECT_TRUE(t.has_clean_gaps());
@@ -147,7 +147,7 @@ TEST(CrossEntropy, ChoosesTheFirstOfTheLargestLogits) {
     }
 }
 
-// The largest logit stands twice, at every place of a row that is longer than what is searched at once.
+// The largest logit occurs twice, at every position of a row that is longer than what is searched at once.
 TEST(CrossEntropy, FindsTheChoiceWhereverItIs) {
     constexpr std::size_t vocabulary = 600;
     for (std::size_t first = 0; first < vocabulary; ++first) {
@@ -181,7 +181,7 @@ TEST(CrossEntropy, ChoosesAColumnThatExistsWhateverTheLogits) {
     }
 }
 
-// Every fifth row has no target.
+// Makes a smoothed cross-entropy; every fifth row has no target.
 CrossEntropy smoothed(Operands& t, std::size_t rows, std::size_t vocabulary, double scale, double smoothing) {
     const device::Tensor targets = t.indices(device::DType::i32, rows, vocabulary);
     for (std::size_t r = 1; r < rows; r += 5) set(targets, 0, r, no_target);

@@ -9,7 +9,7 @@ using Numbers = std::vector<double>;
 
 const RandomKey key = RandomKey{7}.then(1).then("residual");
 
-// Rows 0, 1, ... of sample 5.
+// Makes dropout for positions 0, 1, ... of sample 5.
 Dropout dropout_at_positions(Operands& t, std::size_t rows, double rate) {
     Numbers positions(rows);
     for (std::size_t r = 0; r < rows; ++r) positions[r] = static_cast<double>(r);
@@ -97,7 +97,7 @@ TEST(Dropout, KeepsItsFractionAndScalesIt) {
         ASSERT_TRUE(value == 0 || value == 4) << value;
         kept += value == 4;
     }
-    // Five standard deviations of a binomial of 10000 draws.
+    // The tolerance is five standard deviations of a binomial distribution with 10000 draws.
     EXPECT_NEAR(kept, 7500, 5 * std::sqrt(10000 * rate * (1 - rate)));
 }
 

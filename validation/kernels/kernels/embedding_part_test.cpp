@@ -1,4 +1,4 @@
-// Token tables that have a part of the vocabulary, as each rank of a tensor group has one.
+// Token tables with a part of the vocabulary, as the ranks of a tensor group have them.
 #include "comparison.hpp"
 #include "trireme/kernels/embedding.hpp"
 
@@ -10,7 +10,7 @@ using Numbers = std::vector<double>;
 constexpr std::size_t vocabulary = 40;
 constexpr std::size_t positions = 9;
 
-// Whole numbers, whose sums are exact.
+// Whole numbers have exact sums.
 device::Tensor whole_numbers(Operands& t, std::size_t rows, std::size_t columns) {
     const device::Tensor tensor = t.random(rows, columns);
     for (std::size_t r = 0; r < rows; ++r) {
@@ -37,7 +37,7 @@ EmbeddingBackward whole_sums(Operands& t, std::size_t rows, std::size_t channels
             .grad_position_table = whole_numbers(t, positions, channels)};
 }
 
-// Calls `test(first tokens)` for cuts of the vocabulary into parts; the vocabulary's end comes last.
+// Calls `test(first tokens)` for several partitions of the vocabulary; the last entry is the vocabulary's size.
 template <class Test>
 void for_each_cut(Test&& test) {
     for (const std::vector<std::size_t>& cut :

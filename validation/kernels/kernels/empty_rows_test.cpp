@@ -1,5 +1,5 @@
-// Operations on no rows, which is what a rank has whose part of a sequence is empty: they do nothing, with
-// addresses and without.
+// Operations on zero rows, as on a rank whose part of a sequence is empty. They do nothing, with and without
+// addresses.
 #include "comparison.hpp"
 #include "trireme/kernels/columns.hpp"
 #include "trireme/kernels/dropout.hpp"
@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t in = 300;
 constexpr std::size_t out = 129;
 
-// Operands of one set of calls: those of rows have none, the others are random and must stay as they are.
+// Operands of one set of calls. Tensors of rows are empty; all others are random and must not change.
 class NoRows {
 public:
     NoRows(device::Stream& stream, device::DType dtype, bool has_address)

@@ -73,7 +73,7 @@ TEST(FillNormal, HasTheMomentsOfANormalDistribution) {
         squares += value * value;
         beyond += std::abs(value) > 2 * 1.959964;
     }
-    // Five standard deviations of each estimate.
+    // The tolerances are five standard deviations of each estimate.
     EXPECT_NEAR(sum / count, 0, 5 * 2 / std::sqrt(count));
     EXPECT_NEAR(squares / count, 4, 5 * 4 * std::sqrt(2 / count));
     EXPECT_NEAR(beyond / count, 0.05, 5 * std::sqrt(0.05 * 0.95 / count));

@@ -50,7 +50,7 @@ TEST(Launch, ChecksBeforeItRuns) {
     EXPECT_TRUE(std::isnan(get(op.output, 0, 0)));
 }
 
-// Takes a known time, at least.
+// A kernel that takes at least a known time.
 struct Nap {
     static constexpr double seconds = 0.001;
     void check() const {}
@@ -74,7 +74,7 @@ TEST(Launch, OnASlowStreamTakesLongerAndSaysSo) {
     EXPECT_GE(taken, stream.ledger.seconds());
 }
 
-// A matrix product that takes a known time.
+// A matmul that takes at least a known time.
 struct NapOfProduct : Nap {
     device::Cost cost() const { return {.kernel = "nap of a product", .product = {1, 1, 1}}; }
 };
@@ -111,7 +111,7 @@ TEST(Launch, KnowsProductsWithWeights) {
     EXPECT_FALSE((Fill{rows, 1}.cost().is_product()));
 }
 
-// A write to a ghost's address would end the program.
+// A write to a ghost's address would crash the program.
 TEST(Launch, OfAGhostCountsWithoutTouchingMemory) {
     device::Arena arena("ghost", 0, device::MemorySpace::ghost);
     device::Stream stream{device::GhostStream{}};

@@ -130,7 +130,7 @@ TEST(ColumnSums, AddsToWhatIsThere) {
     }
 }
 
-// A product with an activation beside it is the product, and then the activation.
+// A matmul with a fused activation equals the matmul followed by the activation.
 TEST(Linear, DoesAnActivationBesideItsProduct) {
     for (device::Stream stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{2}}}) {

@@ -29,7 +29,7 @@ TEST(LogitStatistics, SayWhatIsKnownOfTheOwnColumns) {
                                    11,
                                    2 + std::exp(-2.0),
                                    19,
-                                   7,  // it has the target
+                                   7,  // this part has the target
                                    1,
                                    10,
                                    3,
@@ -106,7 +106,7 @@ TEST(LogitStatistics, DoNotDependOnTheNumberOfThreads) {
     expect_same_bits_on_any_threads([](Operands& t) { return differentiated(t, 101, 1111, 0.1); });
 }
 
-// A write to a ghost's address would end the program.
+// A write to a ghost's address would crash the program.
 TEST(LogitStatistics, OfAGhostCountWithoutTouchingMemory) {
     device::Arena arena("ghost", 0, device::MemorySpace::ghost);
     device::Stream stream{device::GhostStream{}};

@@ -10,7 +10,7 @@ using Numbers = std::vector<double>;
 TEST(LayerNorm, NormalisesScalesAndShiftsEachRow) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype, 3);
-        // Rows of mean 5 and 0 and of variance 4 and 1/4.
+        // The rows have means 5 and 0, and variances 4 and 1/4.
         const LayerNorm op{.input = t.numbers(2, 4, {3, 7, 3, 7, -0.5, 0.5, 0.5, -0.5}),
                            .gain = t.numbers(1, 4, {1, 2, 3, 4}),
                            .bias = t.numbers(1, 4, {10, 20, 30, 40}),
@@ -28,7 +28,7 @@ TEST(LayerNorm, NormalisesScalesAndShiftsEachRow) {
     }
 }
 
-// A norm that makes the sum which it reads is that sum, and then the norm.
+// A norm with a fused sum equals the sum followed by the norm.
 template <class NormOp, class Make>
 void expect_a_sum_and_its_norm(Make&& make) {
     for (device::Stream stream :

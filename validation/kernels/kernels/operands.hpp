@@ -1,5 +1,5 @@
 // Tensors for one call of a kernel. The same calls on two sets of operands make the same values, whatever their
-// element type and the distance of their rows, so that two backends can be given the same work.
+// element type and row distance, so that two backends get the same work.
 #pragma once
 
 #include <algorithm>
@@ -54,7 +54,7 @@ inline void set(const Tensor& tensor, std::size_t row, std::size_t column, doubl
     }
 }
 
-// Row by row.
+// Returns all elements, row by row.
 inline std::vector<double> values(const device::ConstTensor& tensor) {
     std::vector<double> all;
     for (std::size_t r = 0; r < tensor.rows; ++r) {
@@ -65,13 +65,13 @@ inline std::vector<double> values(const device::ConstTensor& tensor) {
 
 class Operands {
 public:
-    // `gap` elements lie between the end of each row and the next.
+    // `gap` is the number of elements between the end of each row and the next.
     explicit Operands(DType dtype = DType::f64, std::size_t gap = 0) : dtype_(dtype), gap_(gap) {}
 
     DType dtype() const { return dtype_; }
     const std::vector<Tensor>& all() const { return tensors_; }
 
-    // Evenly distributed numbers in [-2, 2) that float and double can both hold.
+    // Makes uniformly distributed numbers in [-2, 2) that both float and double represent exactly.
     Tensor random(std::size_t rows, std::size_t columns) {
         const RandomKey key = RandomKey{2024}.then(tensors_.size());
         std::vector<double> content(rows * columns);
@@ -83,7 +83,7 @@ public:
         }
         return numbers(rows, columns, content);
     }
-    // For results: a kernel that reads one or leaves one out is found by the NaNs in it.
+    // Makes a tensor of NaNs for results, which reveal reads and missing writes.
     Tensor unwritten(std::size_t rows, std::size_t columns) { return unwritten_of(dtype_, rows, columns); }
     Tensor unwritten_of(DType dtype, std::size_t rows, std::size_t columns) {
         return filled(dtype, rows, columns, nan);
@@ -100,7 +100,7 @@ public:
     Tensor i32_vector(const std::vector<double>& content) {
         return numbers_of(DType::i32, 1, content.size(), content);
     }
-    // Whole numbers below `end`, as a vector.
+    // Makes a vector of whole numbers below `end`.
     Tensor indices(DType dtype, std::size_t size, std::size_t end) {
         const RandomKey key = RandomKey{2024}.then(tensors_.size());
         const Tensor tensor = make(dtype, 1, size);
@@ -125,7 +125,7 @@ public:
     }
 
 private:
-    static constexpr double canary = -12288;  // that 16 bits can hold
+    static constexpr double canary = -12288;  // representable in 16 bits
 
     Tensor make(DType dtype, std::size_t rows, std::size_t columns) {
         const std::size_t stride = columns + gap_;

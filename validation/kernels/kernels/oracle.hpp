@@ -1,4 +1,4 @@
-// Calls of the reference backend, and the numerical derivatives that its backward operations are held to.
+// Calls of the reference backend, and numerical derivatives to check its backward operations.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace trireme::kernels {
 
-// What launch() does, without its ledger.
+// Runs an operation like launch(), but without a ledger.
 template <class Op>
 void run_reference(const Op& op) {
     op.check();
@@ -26,7 +26,7 @@ inline double largest_magnitude(const device::ConstTensor& tensor) {
     return largest;
 }
 
-// The sum of the products of corresponding elements: a loss whose gradient with respect to `a` is `b`.
+// Returns the sum of the elementwise products: a loss whose gradient with respect to `a` is `b`.
 inline double dot(const device::ConstTensor& a, const device::ConstTensor& b) {
     double sum = 0;
     for (std::size_t r = 0; r < a.rows; ++r) {
@@ -39,7 +39,7 @@ inline double dot(const device::ConstTensor& a, const device::ConstTensor& b) {
 template <class Loss>
 void expect_gradient(const std::string& name, const device::ConstTensor& gradient,
                      const device::Tensor& variable, Loss&& loss) {
-    // The differences err by step^2 times a third derivative and by 1e-16 / step, both about 1e-10 here.
+    // The error of the differences is step^2 times a third derivative plus 1e-16 / step, both about 1e-10 here.
     constexpr double step = 1e-5;
     const double tolerance = 1e-7 * std::max(1e-2, largest_magnitude(gradient));
     for (std::size_t r = 0; r < variable.rows; ++r) {
@@ -56,7 +56,7 @@ void expect_gradient(const std::string& name, const device::ConstTensor& gradien
     }
 }
 
-// Calls check() of an operation and returns the sentence that it throws.
+// Calls check() of an operation and returns the message that it throws.
 template <class Op>
 std::string refusal(const Op& op) {
     try {

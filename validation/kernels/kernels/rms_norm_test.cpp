@@ -9,7 +9,7 @@ using Numbers = std::vector<double>;
 TEST(RmsNorm, DividesEachRowByTheRootOfItsMeanSquareAndScales) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype, 3);
-        // Rows of mean squares 4 and 1/4.
+        // The rows have mean squares 4 and 1/4.
         const RmsNorm op{.input = t.numbers(2, 4, {2, -2, 2, 2, -0.5, 0.5, 0.5, -0.5}),
                          .gain = t.numbers(1, 4, {1, 2, 3, 4}),
                          .output = t.unwritten(2, 4),
@@ -42,7 +42,7 @@ RmsNorm rms_norm_of(Operands& t, std::size_t rows, std::size_t channels) {
     return {t.random(rows, channels), t.random(1, channels), t.unwritten(rows, channels), t.unwritten(1, rows)};
 }
 
-// Of the values that follow in `t`, computed by the reference.
+// Returns a norm of the next values in `t`, computed by the reference.
 RmsNorm finished_norm(Operands& t, std::size_t rows, std::size_t channels) {
     const RmsNorm norm = rms_norm_of(t, rows, channels);
     run_reference(norm);
@@ -152,7 +152,7 @@ TEST(CpuBackend, AgreesOnRmsNorm) {
 
 TEST(CpuBackend, AgreesOnRmsNormBackwardInput) {
     for_each_shape([](std::size_t rows, std::size_t channels) {
-        if (channels == 1) return;  // the gradient is 0 but for rounding and epsilon
+        if (channels == 1) return;  // the gradient is 0 except for rounding and epsilon
         expect_same_on_cpu([&](Operands& t) {
             const RmsNorm norm = finished_norm(t, rows, channels);
             return RmsNormBackwardInput{norm.input,
@@ -162,7 +162,7 @@ TEST(CpuBackend, AgreesOnRmsNormBackwardInput) {
                                         t.random(rows, channels),
                                         t.unwritten(rows, channels)};
         });
-        expect_same_on_cpu([&](Operands& t) {  // in the place of the residual
+        expect_same_on_cpu([&](Operands& t) {  // overwrites the residual
             const RmsNorm norm = finished_norm(t, rows, channels);
             const device::Tensor both = t.random(rows, channels);
             return RmsNormBackwardInput{norm.input, norm.gain, norm.inv_rms, t.random(rows, channels),
@@ -204,7 +204,7 @@ TEST(CpuBackend, NormalisesRowsAlikeOnAnyThreads) {
     });
 }
 
-// The squares of these, and the sum of the smaller ones' beside the larger, are beyond a float.
+// The squares of the largest numbers overflow in float.
 TEST(CpuBackend, NormalisesRowsOfEveryMagnitude) {
     for (const double magnitude : {0x1p-60, 0x1p-20, 1.0, 0x1p70}) {
         SCOPED_TRACE(magnitude);

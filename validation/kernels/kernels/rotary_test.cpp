@@ -9,7 +9,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// Of GPT-NeoX and Llama: base^(-c / half).
+// Frequencies of GPT-NeoX and Llama: base^(-c / half).
 Numbers frequencies_of(std::size_t half, double base = 10000) {
     Numbers frequencies;
     for (std::size_t c = 0; c < half; ++c) {
@@ -27,7 +27,7 @@ TEST(Rotary, TurnsTheHalvesOfEveryHeadAgainstEachOther) {
 
     run_reference(op);
 
-    // A quarter turn at position 2, none at position 0 or where the frequency is 0.
+    // The rotation is a quarter turn at position 2, and zero at position 0 or if the frequency is 0.
     const Numbers expected{-3, 2, 1, 4, -7, 6, 5, 8, 1, 2, 3, 4, 5, 6, 7, 8};
     for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(values(op.values)[i], expected[i], 1e-14);
     EXPECT_TRUE(t.has_clean_gaps());
@@ -116,7 +116,7 @@ TEST(CpuBackend, AgreesOnRotary) {
     });
 }
 
-// Of the angle as a double has it: the reference rounds the same product.
+// Positions are multiplied with frequencies in double: the reference rounds the same angle.
 TEST(CpuBackend, TurnsRowsFarOutByTheSameAngle) {
     const Numbers frequencies = frequencies_of(33, 50);
     const std::vector<double> positions{0,       1,       -1,      3,         1 << 16,    (1 << 20) - 1,
@@ -128,7 +128,7 @@ TEST(CpuBackend, TurnsRowsFarOutByTheSameAngle) {
     });
 }
 
-// Reads off cosines and sines: pairs of 1 and 0 turn into them.
+// Rotating pairs of 1 and 0 gives their cosines and sines.
 TEST(CpuBackend, MakesSinesToTheLastDigits) {
     const Numbers frequencies{1, 0.7853981633974483, 0.1, 0.0123, 1e-4, 3e-6, 0};
     const std::size_t half = frequencies.size();

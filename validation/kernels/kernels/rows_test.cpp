@@ -42,7 +42,7 @@ TEST(ScatterRows, LeavesTheOtherRows) {
     }
 }
 
-// Rows 3 and 0 are named; the mean of them is 2, 3.
+// The operation writes rows 3 and 0; their mean is 2, 3.
 TEST(ScatterRows, FillsTheOtherRowsAndAddsWhereItIsTold) {
     const std::vector<std::pair<Unnamed, Numbers>> written{{Unnamed::stay, {3, 4, 30, 40, 50, 60, 1, 2}},
                                                            {Unnamed::zero, {3, 4, 0, 0, 0, 0, 1, 2}},
@@ -105,7 +105,7 @@ TEST(Copy, RoundsToTheTypeOfItsOutput) {
     }
 }
 
-// Every fourth row, from the last on.
+// Scatters to every fourth row, in descending order.
 ScatterRows spread_rows(Operands& t, std::size_t count, std::size_t channels, Unnamed unnamed = Unnamed::stay,
                         bool accumulate = false) {
     Numbers rows;
@@ -222,7 +222,7 @@ TEST(ReadValues, GivesTheElementsRowByRowAndNoneOfAGhost) {
     EXPECT_TRUE(read_values(ghost, {nullptr, device::DType::f32, 2, 3, 3}).empty());
 }
 
-// Following the address would end the program.
+// Reading the address would crash the program.
 TEST(ReadNumbers, OfAGhostAreNone) {
     device::Stream stream{device::GhostStream{}};
 

@@ -1,5 +1,5 @@
-// Losses, choices and gradients of a vocabulary that several ranks share, against CrossEntropy of the whole
-// one.
+// Compares losses, choices and gradients of a vocabulary that several ranks share with CrossEntropy of the
+// whole vocabulary.
 
 #include "comparison.hpp"
 #include "trireme/kernels/cross_entropy.hpp"
@@ -9,9 +9,9 @@ namespace trireme::kernels {
 namespace {
 
 using Numbers = std::vector<double>;
-using Widths = std::vector<std::size_t>;  // columns of each rank
+using Widths = std::vector<std::size_t>;  // columns per rank
 
-// A problem that CrossEntropy solves whole and ranks solve together.
+// A problem that CrossEntropy solves at once and ranks solve together.
 struct Problem {
     std::size_t columns;
     Numbers logits;   // (rows, columns)
@@ -84,7 +84,7 @@ void expect_near(const char* name, const Numbers& got, const Numbers& expected, 
     }
 }
 
-// `digits` is what is lost to large logits, as a factor of the tolerances.
+// `digits` is the loss of precision by large logits, as a factor of the tolerances.
 void expect_same_in_parts(const Problem& problem, const std::vector<Widths>& cuts, double digits = 1) {
     const Solution expected = solve_whole(problem);
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
@@ -105,7 +105,7 @@ void expect_same_in_parts(const Problem& problem, const std::vector<Widths>& cut
     }
 }
 
-// Every fifth row has no target.
+// Makes a random problem; every fifth row has no target.
 Problem random_problem(std::size_t rows, std::size_t columns, double smoothing) {
     Operands t;
     const device::Tensor targets = t.indices(device::DType::i32, rows, columns);
@@ -130,8 +130,8 @@ TEST(SharedVocabulary, ChoosesTheFirstOfEqualLogitsWhoeverHasThem) {
     EXPECT_EQ(solve_whole(problem).choices, (Numbers{1, 0, 0, 3, 2}));
 }
 
-// Near 1e4 in one row, near -1e4 in the next; multiples of 1/512, which floats of that size can hold. The log
-// of the sum, 1e4 as well, is rounded at 1e-12.
+// Logits near 1e4 in one row and near -1e4 in the next, in multiples of 1/512, which floats of that size can
+// hold. The log of the sum, also about 1e4, is rounded at 1e-12.
 TEST(SharedVocabulary, KeepsTheProbabilitiesOfLargeLogits) {
     for (const double smoothing : {0.0, 0.1}) {
         Problem problem = random_problem(12, 9, smoothing);
@@ -143,7 +143,7 @@ TEST(SharedVocabulary, KeepsTheProbabilitiesOfLargeLogits) {
     }
 }
 
-// From -1e4 to 1e4 in each row: exp() of the difference of two ranks' largest logits underflows.
+// Logits from -1e4 to 1e4 in each row: exp() of the difference of two ranks' maxima underflows.
 TEST(SharedVocabulary, SurvivesLogitsThatExpCannotHold) {
     for (const double smoothing : {0.0, 0.1}) {
         Problem problem = random_problem(12, 100, smoothing);
@@ -152,7 +152,7 @@ TEST(SharedVocabulary, SurvivesLogitsThatExpCannotHold) {
     }
 }
 
-// -infinity is no logit of a model, but the whole vocabulary does not notice it either.
+// -infinity is not a logit of a model, but the unsplit vocabulary handles it, too.
 TEST(SharedVocabulary, CountsNothingForAPartWithoutAnyLogit) {
     constexpr double none = -infinity;
     const Problem problem{4, {none, none, 2, 2, 1, 1, none, none}, {2, no_target}};

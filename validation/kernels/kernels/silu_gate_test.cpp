@@ -68,7 +68,7 @@ TEST(CpuBackend, AgreesOnSiluGate) {
     });
 }
 
-// As a fused projection makes them: gate and up side by side in each row.
+// Gate and up projection lie side by side in each row, as a fused projection makes them.
 TEST(CpuBackend, AgreesOnSiluGateOfColumnRanges) {
     for_each_shape([](std::size_t rows, std::size_t columns) {
         expect_same_on_cpu([&](Operands& t) {
@@ -107,7 +107,7 @@ TEST(CpuBackend, GatesRowsAlikeOnAnyThreads) {
     expect_same_bits_on_any_threads([](Operands& t) { return backward_of(t, 301, 517); });
 }
 
-// Numbers as large as they come go the way of infinity, and what is no number stays none.
+// Very large numbers behave like infinity, and NaN stays NaN.
 TEST(SiluGate, OfTheLargestNumbersIsFlatAndOfNoNumberIsNone) {
     for (device::Stream stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {

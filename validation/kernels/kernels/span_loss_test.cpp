@@ -9,12 +9,12 @@ namespace {
 using Numbers = std::vector<double>;
 using Segments = std::vector<Segment>;
 
-// First and last rows, or begins and ends, of as many segments as there are pairs.
+// Returns pairs of first and last rows, or of begins and ends, one per segment.
 device::Tensor pairs_of(Operands& t, const Numbers& content) {
     return t.numbers_of(device::DType::i32, content.size() / 2, 2, content);
 }
 
-// Results that no kernel has written.
+// Returns choices with values that no kernel computes.
 device::Tensor unchosen(Operands& t, std::size_t segments) { return pairs_of(t, Numbers(2 * segments, -777)); }
 
 TEST(SpanLoss, IsTheMeanOfTheLossesOfBothEnds) {
@@ -31,7 +31,7 @@ TEST(SpanLoss, IsTheMeanOfTheLossesOfBothEnds) {
 
             launch(stream, op);
 
-            // Four equal logits at the begin; at the end two, with the answer 3000 below them.
+            // The begin has four equal logits. The end has two, with the answer 3000 below them.
             EXPECT_NEAR(get(op.losses, 0, 0), (std::log(4) + std::log(2) + 3000) / 2, 1e-12);
             const Numbers expected{0, 0, -6, 4, 2, 4, 2, 0, 2, -8, 0, 0};
             for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -55,7 +55,7 @@ TEST(SpanLoss, OfASegmentWithoutAnswerIsZero) {
 
         launch(stream, op);
 
-        EXPECT_EQ(values(op.losses), (Numbers{0, 0, 0}));  // the second has one row to choose from
+        EXPECT_EQ(values(op.losses), (Numbers{0, 0, 0}));  // the second segment has only one row
         EXPECT_EQ(values(op.logits), Numbers(10, 0));
         EXPECT_TRUE(t.has_clean_gaps());
     }
@@ -77,7 +77,7 @@ TEST(SpanLoss, LeavesTheLogitsWhenNoGradientIsWanted) {
     }
 }
 
-// The cross-entropy of a column, laid as a row.
+// Computes the cross-entropy of a column as that of a row.
 TEST(SpanLoss, IsTheCrossEntropyOverTheRowsOfASegment) {
     const Segments segments{{3, 5}, {0, 3}};
     Operands t;
@@ -142,7 +142,7 @@ TEST(BestSpan, HasTheLargestSumOfItsEnds) {
                         .choices = unchosen(t, 1)};
 
             launch(stream, op);
-            // 7 + 8 would end before it begins.
+            // 7 + 8 would be a span that ends before it begins.
             EXPECT_EQ(values(op.choices), (Numbers{0, 0}));
 
             op.contexts = pairs_of(t, {1, 4});
@@ -210,7 +210,7 @@ TEST(BestSpan, OfRowsWithoutOrderIsOneOfThem) {
     }
 }
 
-// Against every pair of rows, whether it is an answer or not.
+// Compares with a search over every pair of rows, valid or not.
 TEST(BestSpan, LeavesOutNoPair) {
     constexpr std::size_t rows = 23;
     for (const std::size_t longest : {1, 2, 7, 30}) {

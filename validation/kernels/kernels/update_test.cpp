@@ -7,8 +7,8 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// With beta1 = 1/2 and beta2 = 3/4, all of the first step is exact: g = 1/2 4 = 2, moment1 = 1, moment2 = 1,
-// both become 2 and 4 when corrected, and the change is rate 2 / (2 + 2).
+// With beta1 = 1/2 and beta2 = 3/4 the first step is exact: g = 1/2 4 = 2, moment1 = 1 and moment2 = 1, which
+// the correction makes 2 and 4. The change is rate 2 / (2 + 2).
 TEST(AdamWUpdate, TakesAStepThatCanBeCheckedByHand) {
     for (const device::DType dtype : {device::DType::f32, device::DType::f64}) {
         Operands t(dtype);
@@ -31,7 +31,7 @@ TEST(AdamWUpdate, TakesAStepThatCanBeCheckedByHand) {
     }
 }
 
-// Second step with a gradient of 0: moment1 = 1/2 and moment2 = 3/4, corrections 3/4 and 7/16.
+// The second step has a gradient of 0: moment1 = 1/2 and moment2 = 3/4, with corrections 3/4 and 7/16.
 TEST(AdamWUpdate, CorrectsByTheNumberOfTheStep) {
     Operands t;
     const AdamWUpdate op{.parameter = t.numbers(1, 1, {1}),
@@ -82,7 +82,7 @@ TEST(SgdUpdate, WithMomentumRemembersItsVelocity) {
     }
 }
 
-// As above, in columns that take turns: those that do not decay miss the 8 and -8 by no 7/8.
+// The same numbers in alternating columns. Columns without decay keep all of 8 and -8 instead of 7/8.
 TEST(AdamWUpdate, DecaysOnlyTheColumnsThatItIsTold) {
     for (device::Stream stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
@@ -132,7 +132,7 @@ TEST(SgdUpdate, DecaysOnlyTheColumnsThatItIsTold) {
     }
 }
 
-// Of 2049 the nearest that 16 bits hold is 2048, of 2057 it is 2064, and of 2056, in the middle, the even one.
+// The nearest 16-bit number to 2049 is 2048, and to 2057 it is 2064. 2056 is in the middle and rounds to even.
 TEST(Update, RoundsTheNewParameterToSixteenBits) {
     for (device::Stream stream :
          {device::Stream{device::ReferenceStream{}}, device::Stream{device::CpuStream{}}}) {
@@ -209,7 +209,7 @@ TEST(Update, RefusesColumnsToDecayThatDoNotFit) {
 
 TEST(SumOfSquares, AddsInDouble) {
     Operands t(device::DType::f32);
-    // In float, 1 added to 2^24 is lost.
+    // In float, adding 1 to 2^24 has no effect.
     const SumOfSquares op{t.numbers(3, 1, {4096, 1, 1}), t.unwritten_of(device::DType::f64, 1, 1)};
 
     run_reference(op);
@@ -240,7 +240,7 @@ TEST(Update, RefusesShapesThatDoNotFit) {
     EXPECT_EQ(refusal(single), "sum_of_squares: result is f32 1 x 1, not f64 1 x 1");
 }
 
-// Rows that lie apart are updated as rows that do not, and what is between them stays.
+// Rows with gaps are updated like contiguous rows, and the gaps do not change.
 template <class Run>
 void expect_the_same_with_gaps(Run&& run_op) {
     Operands dense;

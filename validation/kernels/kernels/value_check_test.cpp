@@ -1,4 +1,4 @@
-// Tests that a check of values sees a kernel, and that every operation names all of its tensors.
+// Tests that a value check sees a kernel, and that every operation names all of its tensors.
 #include "trireme/kernels/value_check.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 namespace trireme::kernels {
 namespace {
 
-// Becomes whatever a field is.
+// Converts to the type of any field.
 struct AnyField {
     template <class T>
     operator T() const {
@@ -42,7 +42,7 @@ constexpr std::size_t count_fields() {
     }
 }
 
-// All fields of an operation.
+// Returns references to all fields of an operation.
 template <class Op>
 auto fields_of(Op& op) {
     constexpr std::size_t count = count_fields<Op>();
@@ -86,7 +86,7 @@ auto fields_of(Op& op) {
     }
 }
 
-// The tensors that an operation reads or writes, at different addresses, and which of the two.
+// The tensors of an operation, at different addresses, and whether each is written.
 struct Expected {
     std::vector<std::pair<const void*, bool>> tensors;
     std::vector<std::byte> memory = std::vector<std::byte>(32);
@@ -100,7 +100,7 @@ struct Expected {
     void add(Other&) {}
 };
 
-// A dropout's samples and positions are whole numbers, and a norm's sum is shown below.
+// Fields that are not tensors are skipped: dropout holds only integers, and the sum of a norm is tested below.
 template <class Op>
 void expect_all_are_named() {
     Op op;
@@ -201,7 +201,7 @@ TEST_P(ValueCheckOnBackends, NamesTheInputThatWasNotFinite) {
     EXPECT_EQ(input->column, 1U);
 }
 
-// A kernel that writes over its input has had it looked at before.
+// A kernel's input is checked before the kernel overwrites it.
 TEST_P(ValueCheckOnBackends, NamesAnInputThatIsWrittenOver) {
     const device::Tensor values = t_.numbers(1, 2, {0, nan});
 
@@ -212,7 +212,8 @@ TEST_P(ValueCheckOnBackends, NamesAnInputThatIsWrittenOver) {
     EXPECT_EQ(check_.finding()->input->tensor, "grad_output");
 }
 
-// A row that no token names.
+// No index names the row with the NaN.
+//
 TEST_P(ValueCheckOnBackends, PassesOverAnInputThatIsNotRead) {
     launch(stream_, GatherRows{.input = t_.numbers(2, 1, {1, nan}),
                                .rows = t_.numbers_of(device::DType::i32, 1, 1, {0}),

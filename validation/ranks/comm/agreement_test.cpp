@@ -14,7 +14,7 @@ using validation::message_of;
 
 class Agreement : public ::testing::Test {
 protected:
-    // What agree() ends with on this rank.
+    // Returns the error message of agree() on this rank.
     std::string outcome(const std::function<void(int rank)>& prepare) {
         return message_of<ConfigError>([&] { agree(group_, [&] { prepare(group_.rank()); }); });
     }

@@ -61,7 +61,7 @@ TEST_F(CheckIn, NamesTheRanksThatDoNotCreateAGroup) {
 
 TEST_F(CheckIn, NamesTheFirstRankIfItIsMissing) {
     constexpr int tag_of_arrivals = 1;
-    if (rank() == 0) {  // takes the message that the last rank cannot take back
+    if (rank() == 0) {  // receives the message that the last rank cannot cancel
         MPI_Recv(nullptr, 0, MPI_BYTE, last(), tag_of_arrivals, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
     if (rank() != last()) return;

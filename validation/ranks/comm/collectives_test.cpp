@@ -13,7 +13,7 @@
 namespace trireme::comm {
 namespace {
 
-// A number that every rank can work out for every other.
+// Returns a number that every rank can compute for any other rank.
 double number(int rank, std::size_t i) {
     const RandomKey key = RandomKey{11}.then(static_cast<std::uint64_t>(rank));
     return unit_interval(random_block(key, i)[0]) - 0.5;
@@ -40,7 +40,7 @@ protected:
         for (std::size_t i = 0; i < values.size(); ++i) {
             T expected{};
             for (int rank = 0; rank < group_.size(); ++rank) expected += static_cast<T>(number(rank, i));
-            ASSERT_EQ(values[i], expected) << "element " << i;  // bit for bit: the order is fixed
+            ASSERT_EQ(values[i], expected) << "element " << i;  // equal to the bit, because the order is fixed
         }
     }
 };
@@ -48,7 +48,7 @@ protected:
 TEST_P(Collectives, AddFloatsInRankOrder) { expect_sum_in_rank_order<float>(); }
 TEST_P(Collectives, AddDoublesInRankOrder) { expect_sum_in_rank_order<double>(); }
 
-// Fewer elements than ranks, as many, some more, and enough for a message that MPI sends by rendezvous.
+// Fewer elements than ranks, equally many, more, and enough for a message that MPI sends by rendezvous.
 INSTANTIATE_TEST_SUITE_P(Sizes, Collectives, ::testing::Values(1, 2, 7, 8, 1000, 200'003));
 
 TEST(Gather, BringsTheValuesOfEveryRankToEveryRank) {

@@ -58,7 +58,7 @@ TEST(Groups, AreMadeWithoutTheRanksThatAreNotInThem) {
     }
 }
 
-// Neighbours in a ring: every rank is in two groups, and no group can be used before the next one is made.
+// Groups of neighbours in a ring: every rank is in two groups, both made before either is used.
 TEST(Groups, MayOverlapAndBeUsedAtOnce) {
     const Job job;
     std::vector<std::unique_ptr<Communicator>> groups;
@@ -111,7 +111,7 @@ TEST(Groups, LeaveNothingBehindWhenTheyAreFreed) {
     const int before = live_handles();
     int while_alive = before;
     for (int round = 0; round < 200; ++round) {
-        const int first = (job.rank + round % 2) / 2 * 2 - round % 2;  // pairs, other ones in odd rounds
+        const int first = (job.rank + round % 2) / 2 * 2 - round % 2;  // pairs; odd rounds have different ones
         std::vector<int> pair;
         for (const int rank : {first, first + 1})
             if (rank >= 0 && rank < job.size) pair.push_back(rank);

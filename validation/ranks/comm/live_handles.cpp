@@ -4,7 +4,7 @@
 
 namespace {
 
-int live = 0;  // the profiling interface is plain functions: there is nowhere else to count
+int live = 0;  // global, because the functions of the profiling interface have no state
 
 int counted(int code, int change) {
     live += change;

@@ -1,5 +1,5 @@
-// How many communicators and MPI groups the program has made and not freed. Counted by standing before the MPI
-// library, through its profiling interface.
+// Number of communicators and MPI groups that the program has created and not freed, counted through the MPI
+// profiling interface.
 #pragma once
 
 namespace trireme::comm {

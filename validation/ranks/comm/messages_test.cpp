@@ -13,7 +13,7 @@ namespace {
 
 constexpr device::Patience patience{.stall_seconds = 20};
 
-// Every rank sends to the next one and receives from the one before.
+// Every rank sends to the next rank and receives from the previous one.
 class Messages : public ::testing::Test {
 protected:
     MpiCommunicator own_{MPI_COMM_WORLD, "test", patience};
@@ -23,7 +23,7 @@ protected:
 
     void wait(Communicator::Ticket ticket) { group_.wait(std::array{ticket}); }
 
-    // What the wait for a message says that is not the expected one.
+    // Waits for a message and returns the text of the mismatch, or "nothing".
     std::string mismatch(Communicator::Ticket ticket, Label expected, Label arrived) {
         try {
             wait(ticket);
@@ -41,7 +41,8 @@ protected:
                    " bytes came; the two ranks send and receive in different orders");
     }
 
-    // Sends right as many bytes as `sent`, receives as many as `expected`, and tells what was found.
+    // Sends `sent` bytes to the right and receives `expected` bytes from the left. Returns the text of the
+    // mismatch, or "nothing".
     std::string exchange(std::size_t sent, std::size_t expected) {
         std::vector<float> values(sent / sizeof(float));
         std::vector<float> received(expected / sizeof(float));
@@ -135,11 +136,11 @@ TEST_F(Messages, ThatNeverComeAreNamed) {
         EXPECT_EQ(std::string(error.what()).substr(0, expected.size()), expected);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    std::vector<double> late{0};  // so that no message is left behind
+    std::vector<double> late{0};  // so that no receive is left
     impatient.wait(std::array{impatient.start_send(view_of(late), right_, 0), ticket});
 }
 
-// Parts of 1000 bytes: none, less than one, one, two, and two and a half of them.
+// Messages are sent in parts of 1000 bytes: none, less than one, one, two, and two and a half.
 class MessagesInParts : public ::testing::TestWithParam<std::size_t> {};
 
 TEST_P(MessagesInParts, ArriveWhole) {

@@ -1,4 +1,4 @@
-// Memory that ranks of a node share: the ranks of a test are on one, and may pretend to be on several.
+// Memory that the ranks of a node share. All ranks of the test are on one node, and may act as several.
 #include "trireme/comm/node_memory.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ protected:
     Session session_{arguments_, words_};
 };
 
-// Each writes a number, then all read those of all.
+// Each rank writes a number, then every rank reads all numbers.
 void exchange_numbers(NodeMemory& memory, int begin) {
     Communicator& group = memory.group();
     auto* const numbers = reinterpret_cast<int*>(memory.data());
@@ -58,7 +58,7 @@ TEST_F(SharedMemory, IsTakenAndGivenBackAgainAndAgain) {
     }
 }
 
-// Before anybody waits for anybody.
+// The refusal comes before any rank waits for another.
 TEST_F(SharedMemory, IsRefusedWhereTheNodeHasNotSoMuch) {
     const auto memory = memory_of(all());
     const auto left = memory->bytes_left();

@@ -8,14 +8,14 @@
 namespace trireme::comm {
 namespace {
 
-// How many rows each rank has, from the first rank on.
+// The number of rows per rank, from rank 0 on, and of columns.
 struct Shape {
     std::vector<std::size_t> counts;
     std::size_t columns;
 };
 
-// Even and uneven ranges, some or all empty; rows shorter and longer than what is added at a time, and sent by
-// rendezvous.
+// Even and uneven ranges, some or all of them empty. Rows are shorter and longer than the tiles that are summed
+// at a time; some messages are sent by rendezvous.
 const std::vector<Shape> shapes{{{2, 2, 2, 2, 2, 2, 2, 2}, 3},      {{2, 0, 3, 1, 0, 4, 1, 0}, 5},
                                 {{0, 1, 0, 0, 0, 0, 0, 0}, 1},      {{0, 0, 0, 0, 0, 0, 0, 0}, 4},
                                 {{1, 3, 0, 2, 1, 1, 0, 1}, 20'003}, {{3, 2, 2, 2, 2, 2, 2, 2}, 700}};
@@ -47,7 +47,7 @@ protected:
         return element / columns_ >= own_.begin && element / columns_ < own_.end();
     }
 
-    // A number that every rank can work out for every other.
+    // Returns a number that every rank can compute for any other rank.
     template <class T>
     static T number(int rank, std::size_t element) {
         const RandomKey key = RandomKey{5}.then(static_cast<std::uint64_t>(rank));
@@ -77,7 +77,7 @@ protected:
         for (std::size_t i = 0; i < values.size(); ++i) {
             T sum{};
             for (int rank = 0; rank < group_.size(); ++rank) sum += number<T>(rank, i);
-            // bit for bit: the order is fixed
+            // equal to the bit, because the order is fixed
             ASSERT_EQ(values[i], is_own(i) ? sum : number<T>(group_.rank(), i)) << "element " << i;
         }
         EXPECT_EQ(scratch.mark(), 0U);

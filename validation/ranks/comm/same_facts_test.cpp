@@ -1,4 +1,4 @@
-// The comparison of what ranks were started with.
+// The check that all ranks were started with the same options, files and version.
 #include <gtest/gtest.h>
 #include <mpi.h>
 

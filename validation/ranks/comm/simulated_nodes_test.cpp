@@ -1,4 +1,4 @@
-// Where the machine is simulated, nodes are those of the cluster's description.
+// In a simulation the nodes are those of the cluster description.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -9,7 +9,7 @@
 namespace trireme::comm {
 namespace {
 
-// Two devices on each, as in ranks/nodes.hosts.
+// Each node has two devices, as in ranks/nodes.hosts.
 TEST(SimulatedNodes, AreThoseThatHostsAreNamedAfter) {
     int arguments = 0;
     char** words = nullptr;

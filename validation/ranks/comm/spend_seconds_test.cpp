@@ -1,4 +1,4 @@
-// Time that is taken on purpose: as much as was asked for, and in a simulation exactly that.
+// spend_seconds() takes at least the requested time, and in a simulation exactly that time.
 #include <gtest/gtest.h>
 
 #include "trireme/device/clock.hpp"

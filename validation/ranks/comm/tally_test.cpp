@@ -31,7 +31,7 @@ TEST_F(TallyTest, GathersTheNumbersOfAllRanks) {
     for (int r = 0; r < size(); ++r) EXPECT_EQ(all.of_ranks(1)[static_cast<std::size_t>(r)], -r);
 }
 
-// Ranks post so many rounds ahead as they like, each as many as another.
+// A rank may post several rounds ahead of others. All ranks post equally many rounds.
 TEST_F(TallyTest, KeepsRoundsApartHoweverFarARankIsAhead) {
     const int ahead = group_.rank() % 3;
     int taken = 0;

@@ -43,13 +43,13 @@ TEST(UnaskedMessages, AreNoneOfThoseThatAReceiveIsThereFor) {
     group.wait(std::array{dispatch, receipt});
 }
 
-// What it is for shows in time alone; here, that it looks out for others meanwhile.
+// The effect of progress() shows only in timings. This test checks that it calls the lookout.
 TEST(Progress, LooksOut) {
     if (device::time_is_simulated()) GTEST_SKIP() << "the simulator moves messages by itself";
     int looks = 0;
     const device::Lookout lookout{.look = [&](double) { ++looks; }, .tell = [](const std::string&) {}};
     MpiCommunicator own(MPI_COMM_WORLD, "test", {.stall_seconds = 20, .lookout = &lookout});
-    const int before = looks;  // the wait for the other ranks looks out as well
+    const int before = looks;  // the wait for other ranks also calls the lookout
 
     own.progress();
 

@@ -1,4 +1,4 @@
-// Tensors over the vectors of the tests.
+// Tensors that view the vectors of the tests.
 #pragma once
 
 #include <vector>

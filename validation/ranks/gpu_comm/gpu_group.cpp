@@ -6,7 +6,7 @@ namespace trireme {
 namespace {
 
 // An MPI group that lives until the program ends. A failed test leaves messages that no rank receives. If MPI
-// freed their communicator, it could reuse its identity for a later group, which would receive them.
+// freed their communicator, a later group could get the same context id and receive them.
 class KeptGroup final : public comm::Communicator {
 public:
     KeptGroup(const std::string& name, device::Patience patience)

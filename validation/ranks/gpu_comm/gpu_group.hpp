@@ -37,8 +37,7 @@ struct OwnGpu {
     }
     std::unique_ptr<comm::Communicator> group(Way way, const std::string& name, device::Patience patience);
     // A group over NCCL with channels for `pairs`. `patience` applies to its channels; the messages over MPI
-    // have
-    // the default limit.
+    // have the default limit.
     std::unique_ptr<comm::Communicator> nccl(const std::string& name, std::vector<comm::RankPair> pairs,
                                              device::Patience patience);
 };

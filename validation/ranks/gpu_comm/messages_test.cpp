@@ -16,8 +16,7 @@ namespace {
 class GpuMessagesOf : public GpuGroups {
 protected:
     // Sends `sent` bytes to the right and receives `expected` bytes from the left. Returns the error message,
-    // or
-    // "nothing".
+    // or "nothing".
     std::string exchange(std::size_t sent, std::size_t expected, comm::Label sent_label = 5) {
         OnGpu<float> values(sent / sizeof(float), 1), received(expected / sizeof(float));
         const auto receipt = group_->start_receive(received.tensor(), left_, 5);
@@ -203,8 +202,7 @@ TEST_P(GpuMessagesOf, GoOnWhileTheirRankWaitsForOneOfTheMachinesMemory) {
 }
 
 // Messages for which this rank's queue waits have already been sent. Hence a rank that waits for its GPU does
-// not
-// block another rank.
+// not block another rank.
 TEST_P(GpuMessagesOf, LetRanksWaitForTheirGpuWhileTheirOwnAreOnTheWay) {
     constexpr int rounds = 20;
     OnGpu<float> first(30'000, 1), second(30'000, 2), got(30'000);

@@ -1,4 +1,4 @@
-// What a rank holds on its GPU: all of it taken before the first step, and as much as was predicted.
+// The GPU memory of a rank is allocated before the first step and equals the prediction.
 #include "emulated_gpu/memory.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using validation::StartedRun;
 
-// What is run, beside the options that all of these runs share.
+// A number of ranks, and the options in which a run differs from the other runs.
 struct Variant {
     std::string name;
     int ranks;
@@ -78,7 +78,7 @@ std::vector<Variant> variants() {
 
 class MemoryOfAGpu : public StartedRun {
 protected:
-    // A model whose tensors are much more than what every stream has.
+    // The tensors of the model are much larger than the memory of every stream.
     MemoryOfAGpu() : StartedRun({16, 12, 16, 10, 16, 15, 16, 16, 8, 16, 16, 16}) {
         config_.data.validation_share = 0.25;
         config_.model.width = 32;
@@ -95,7 +95,7 @@ protected:
         StartedRun::start();
     }
 
-    // A step, an evaluation, and more steps; gives how often memory was taken in them.
+    // Runs a step, an evaluation and two more steps. Returns the number of allocations in them.
     std::size_t train() {
         trainer_->begin_stretch(0, 1);
         const std::size_t before = emulated::times_memory_was_taken();

@@ -1,6 +1,5 @@
 // The traffic of helper ranks, by formula. A helper computes m input channels of a slow rank's projection,
-// whose
-// w matrices have n outputs together. With t rows it costs the following messages and numbers:
+// whose w matrices have n outputs together. With t rows it costs the following messages and numbers:
 //                             forward                   backward, input    backward, weight
 //   input equal on all ranks  w, m n: W    1, t n: P    1, t n: dY         w, m n: dW
 //   input of the owner alone  w, m n: W    1, t m: X    1, t m: dX         w, m n: dW
@@ -34,8 +33,7 @@ std::vector<std::size_t> lent_by(const Migrations& migrations, int owner,
                                  const model::ProjectionShape& projection);
 
 // Returns the traffic of all ranks together for an f64 projection of an owner. `lent` has the number of
-// channels
-// per helper.
+// channels per helper.
 Phases expected_of(model::Reads reads, const model::ProjectionShape& owners,
                    const std::vector<std::size_t>& lent, std::size_t rows);
 
@@ -51,8 +49,7 @@ protected:
     // Rank 1 is helped by all other ranks, with fractions that increase with the rank.
     Migrations one_owner() const;
     // Returns one_owner() and, with more than two ranks, migrations in which rank 1 and the last rank are
-    // helped by
-    // all others.
+    // helped by all others.
     std::vector<Migrations> every_help() const;
 
     // Collective over all ranks. Returns the sum of `own` over them.

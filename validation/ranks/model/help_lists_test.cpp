@@ -29,8 +29,7 @@ protected:
     }
 
     // Returns the kept channels of a rank per projection: all but every 16th, from an offset that depends on
-    // the
-    // rank and the block.
+    // the rank and the block.
     Resizing::Lists kept_by(int rank) const {
         Resizing::Lists lists;
         for (const ProjectionShape& shape : projections_[static_cast<std::size_t>(rank)]) {

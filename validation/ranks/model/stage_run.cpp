@@ -107,8 +107,7 @@ public:
 
 private:
     // Begins a period with this rank's skipped channels and the team's migrations. Projections without a list
-    // keep
-    // all channels.
+    // keep all channels.
     void help(const Sharing& sharing) {
         model::Resizing::Lists kept = sharing.lists;
         for (const model::ProjectionShape& projection : stage_.projections()) {

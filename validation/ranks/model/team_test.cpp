@@ -1,5 +1,5 @@
-// A tensor team computes the same outputs, gradients, losses and choices as one rank. Tested for every kind of
-// layer and for whole models, with dropout on.
+// A tensor team computes the same outputs, gradients, losses and choices as one rank, with dropout on. Trials
+// are all kinds of layers and whole models.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -169,10 +169,7 @@ private:
         return sum;
     }
 
-    // Returns the norm to which the error of a gradient is relative, at least. Rounding errors of small
-    // gradients
-    // are as large as those of large ones. A gradient that is zero but for rounding is compared with all of
-    // them.
+    // Returns the least norm to which an error is relative. A gradient that is 0 but for rounding has `all`.
     double floor_of(const std::vector<double>& gradient, double all) const {
         return stage::norm_of(gradient) < GetParam().bar * all ? all : 1e-3 * all;
     }
@@ -272,9 +269,7 @@ protected:
         return config;
     }
 
-    // Makes rank 1, or all ranks, skip a tile of their own channels. Sets this rank's lists in `sharing` and
-    // the
-    // masks of all resized ranks in `task`.
+    // Makes rank 1 or all ranks skip channels: sets this rank's lists in `sharing`, all masks in `task`.
     void leave_out(bool is_of_all, StageTask& task, Sharing& sharing) const {
         for (int rank = 0; rank < group_.size(); ++rank) {
             if (!is_of_all && rank != 1) continue;
@@ -312,8 +307,7 @@ TEST_P(ResizedTeam, TrainsAsOneRankWithMaskedWeightsAndEvaluatesAsOneWithout) {
     }
 }
 
-// Returns migrations in which rank 1 is slow. With more than two ranks the last rank is slow, too, and offloads
-// other fractions. All other ranks help.
+// Rank 1 is slow, and of more than two ranks the last one, with other fractions. All other ranks help.
 std::vector<layout::Migration> every_migration(int ranks) {
     std::vector<layout::Migration> all;
     const int owners = ranks > 2 ? 2 : 1;

@@ -94,8 +94,7 @@ TEST_P(StateOf, AJobTravelsInAsFewBytesAsCanBe) {
         const std::size_t bytes = of_all(control_.traffic().bytes_sent);
 
         // Besides the state, each rank sends every other rank two counts: of updates and of kept numbers per
-        // parameter.
-        // of_all() above sends a third number.
+        // parameter. of_all() above sends a third number.
         const auto others = static_cast<std::size_t>(control_.size()) - 1;
         const std::size_t said = (2 + 1) * sizeof(double) * others * static_cast<std::size_t>(control_.size());
         EXPECT_EQ(bytes - said, missing * bytes_of(GetParam().dtype)) << "layout " << number;

@@ -25,8 +25,7 @@ public:
     MovingState(const MovingRules& rules, const layout::Layout& layout, int rank);
 
     // Collective over `control`. Moves the state to `layout`. Returns the number of elements that this rank
-    // lacked
-    // before, counted one by one.
+    // lacked before, counted one by one.
     std::size_t move_to(const layout::Layout& layout, comm::Communicator& control,
                         MovingWay way = MovingWay::at_once);
     // As move_to(), but through `memory`, which belongs to this rank's node according to the rules.

@@ -1,4 +1,4 @@
-// A rank's engine on a bench: groups of MPI, and a counting worker.
+// The environment of a rank's engine in a test: MPI groups and a counting worker.
 #pragma once
 
 #include <memory>
@@ -14,25 +14,25 @@ namespace trireme::pipeline {
 int world_rank();
 int world_size();
 
-// Of the last ranks of the job, so that numbers in a group are not those in the job; they alone make one,
-// together. The trial outlives it.
+// Uses the last ranks of the job, so that ranks within a group differ from ranks of the job. Construction is
+// collective over these ranks. `trial` must outlive the bench.
 class Bench {
 public:
     explicit Bench(const Trial& trial, device::Patience patience = {.stall_seconds = 20});
 
-    // Whether this rank takes part in a trial.
+    // True if this rank takes part in a trial.
     static bool is_needed(const Trial& trial) { return world_rank() >= world_size() - trial.ranks(); }
 
     int team() const { return team_of_rank(teams_, world_rank()); }
 
-    // The shape outlives both; the bench outlives the engine.
+    // `shape` must outlive the engine and the worker; the bench must outlive the engine.
     Engine engine(const schedule::PipelineShape& shape) const;
     CountingWorker worker(const schedule::PipelineShape& shape, bool updates_in_vain = false) const;
 
 private:
     const Trial& trial_;
-    std::vector<int> ranks_;           // of the job
-    std::vector<layout::Team> teams_;  // of the job's ranks
+    std::vector<int> ranks_;           // ranks of the job
+    std::vector<layout::Team> teams_;  // with ranks of the job
     std::unique_ptr<comm::Communicator> activations_, gradients_;
 };
 

@@ -9,8 +9,8 @@
 namespace trireme::pipeline {
 namespace {
 
-constexpr std::int64_t overwritten = -1;  // a result that was sent
-constexpr std::int64_t not_come = -2;     // a place for what is received
+constexpr std::int64_t overwritten = -1;  // marks a result that was sent
+constexpr std::int64_t not_come = -2;     // marks memory whose message has not arrived
 
 }  // namespace
 
@@ -77,7 +77,7 @@ device::ConstTensor CountingWorker::result_for(const schedule::Instruction& send
     return view_of<device::ConstTensor>(made_[passing], send.microbatch);
 }
 
-// From here on the memory is free for something else.
+// Overwrites the result, because the memory is free for other uses from here on.
 void CountingWorker::sent(const schedule::Instruction& send) {
     const Passing passing = result_of(send);
     EXPECT_EQ(times_asked_[passing], 1) << to_string(send);
@@ -106,7 +106,7 @@ bool CountingWorker::stands(const schedule::Instruction& validate) {
     return stands;
 }
 
-// As if neither it nor its messages had been.
+// Forgets the forward and its messages.
 void CountingWorker::undo(const schedule::Instruction& forward) {
     const auto [op, stage, microbatch, age] = forward;
     const Passing result{Direction::forward, stage, microbatch};
@@ -134,7 +134,7 @@ void CountingWorker::backward(const schedule::Instruction& instruction) {
     make({Direction::backward, stage, microbatch});
 }
 
-// Its memory goes with the rest of the micro-batch's.
+// The memory of the forward result is freed with the rest of the micro-batch.
 void CountingWorker::expect_own_result_sent(const schedule::Instruction& backward) const {
     const Passing passing{Direction::forward, backward.stage, backward.microbatch};
     if (leaves(passing)) {
@@ -150,7 +150,7 @@ void CountingWorker::read(const Passing& passing, const schedule::Instruction& r
     EXPECT_EQ(found.at(passing), numbers_of(passing)) << to_string(reader);
 }
 
-// A channel has so many buffers.
+// Expects no more unsent results than a channel has slots.
 void CountingWorker::make(const Passing& passing) {
     made_[passing] = numbers_of(passing);
     if (!leaves(passing)) return;

@@ -1,6 +1,6 @@
-// A worker without a model. Every number that it makes says which stage, micro-batch, row and column made it,
-// and after how many updates in vain, so that everything that arrives can be compared; and it holds an engine
-// to its contract.
+// A worker without a model, which checks that an engine keeps its contract. Every number encodes the stage,
+// micro-batch, row and column that made it, and the number of rolled back updates, so that all received data
+// can be verified.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ namespace trireme::pipeline {
 struct CountingWork {
     const schedule::PipelineShape& shape;
     int team = 0;
-    std::vector<std::size_t> rows;  // of each micro-batch
-    std::size_t parts = 1;          // into which these are cut,
-    std::size_t part = 0;           // and which of them this rank has
+    std::vector<std::size_t> rows;  // per micro-batch
+    std::size_t parts = 1;          // number of ranks among which these are divided
+    std::size_t part = 0;           // this rank's index among them
     std::size_t width = 3;
-    bool updates_in_vain = false;  // every second update does not stand
+    bool updates_in_vain = false;  // every second update is rolled back
 };
 
 class CountingWorker final : public StageWorker {
@@ -38,12 +38,12 @@ public:
     void undo(const schedule::Instruction& forward) override;
 
     int updates_in_vain() const { return updates_in_vain_; }
-    // Expects all of the program to have been done, in its order, but for micro-batches without rows.
+    // Expects all instructions of the program to have run in order, except those of empty micro-batches.
     void expect_all_done(const schedule::Program& program) const;
 
 private:
     enum class Direction : std::uint8_t { forward, backward };
-    using Passing = std::tuple<Direction, int, int>;  // of a stage's result: stage, micro-batch
+    using Passing = std::tuple<Direction, int, int>;  // a stage's result: direction, stage, micro-batch
     using Numbers = std::vector<std::int64_t>;
 
     void forward(const schedule::Instruction& instruction);
@@ -52,7 +52,7 @@ private:
     void read(const Passing& passing, const schedule::Instruction& reader);
     void make(const Passing& passing);
     bool leaves(const Passing& passing) const;
-    int reader_of(const Passing& passing) const;  // a team
+    int reader_of(const Passing& passing) const;  // the team that reads it; -1 if none
     Numbers numbers_of(const Passing& passing) const;
     layout::Range own_rows(int microbatch) const;
     template <class View>
@@ -62,15 +62,15 @@ private:
     static Passing input_of(const schedule::Instruction& receive);
 
     CountingWork work_;
-    schedule::Program ran_;                                // in this order, each where it ran first
-    schedule::Program undone_;                             // and to be run again
-    std::map<Passing, Numbers> made_;                      // results, until they are sent
-    std::map<Passing, Numbers> placed_;                    // for receives
-    std::map<Passing, int> times_sent_;                    // that the engine said so
-    std::map<Passing, int> times_asked_;                   // for a result or a place
-    std::map<std::pair<int, Direction>, int> in_channel_;  // results made and not sent yet, per team that reads
-    std::map<int, int> validates_;                         // per stage: VALIDATEs so far
-    int validated_ = 0;                                    // steps
+    schedule::Program ran_;               // executed instructions, in the order of their first run
+    schedule::Program undone_;            // instructions that must run again
+    std::map<Passing, Numbers> made_;     // results that are not sent yet
+    std::map<Passing, Numbers> placed_;   // memory of receives
+    std::map<Passing, int> times_sent_;   // calls of sent()
+    std::map<Passing, int> times_asked_;  // calls of result_for() and place_for()
+    std::map<std::pair<int, Direction>, int> in_channel_;  // unsent results per reading team
+    std::map<int, int> validates_;                         // number of VALIDATEs so far, per stage
+    int validated_ = 0;                                    // number of validated steps
     int updates_in_vain_ = 0;
 };
 

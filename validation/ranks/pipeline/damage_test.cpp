@@ -1,4 +1,4 @@
-// Programs that nothing has proved, and workers that disagree: an engine says which instructions do not fit.
+// Invalid programs, and workers that disagree: the engine names the instructions that do not match.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -15,7 +15,7 @@ namespace {
 using validation::message_of;
 using validation::says;
 
-// Two ranks, one stage each; both have a program and a width of their own.
+// Two ranks with one stage each. Both have their own program and width.
 class Damage : public ::testing::Test {
 protected:
     struct Side {
@@ -23,7 +23,7 @@ protected:
         std::size_t width = 3;
     };
 
-    // What each of the two ranks ends with; "(no error)" on all others.
+    // Returns the error message of this rank; "(no error)" on ranks that take no part.
     template <class Error = BugError>
     std::string outcome(const Side& first, const Side& second, bool is_training = false) {
         if (!Bench::is_needed(trial_)) return "(no error)";
@@ -42,20 +42,21 @@ protected:
         return message;
     }
 
-    // Behind a deadlock there is nothing that ranks could still do together.
+    // An error ends the job, because after a deadlock ranks cannot do anything together.
     void end_job_with_an_error() { ends_job_ = true; }
     void lose_patience_soon() { patience_ = {.stall_seconds = 0.05, .stall_is_answer = true}; }
 
     bool is_first() const { return world_rank() == world_size() - 2; }
     bool is_second() const { return world_rank() == world_size() - 1; }
 
-    // What `rank` says of a receive of its and the send that came in its place.
+    // The start of the message of `rank` when the message of `send` arrives for `receive`.
     static std::string sentence(int rank, const std::string& receive, const std::string& send) {
         return cat("rank ", rank, " posted ", receive, " and got what ", send, " sent: ");
     }
 
 private:
-    // Whatever is still on its way is overtaken by nothing: it has come when this has.
+    // Exchanges empty messages. They arrive after all earlier ones, because messages do not overtake each
+    // other.
     static void settle(int team) {
         const int peer = world_size() - (team == 0 ? 1 : 2);
         MPI_Sendrecv(nullptr, 0, MPI_BYTE, peer, 0, nullptr, 0, MPI_BYTE, peer, 0, MPI_COMM_WORLD,
@@ -129,8 +130,8 @@ TEST_F(Damage, OfASendThatIsLeftOutIsNamedWhereItIsMissed) {
     }
 }
 
-// Each waits for what the other sends behind its own wait. The simulator sees that nobody can go on. Not among
-// the others, as it ends the job: ranks/pipeline_deadlock.
+// Each rank waits for a message that the other sends only after its own wait. The simulator detects the
+// deadlock. The error ends the job, so only ranks/pipeline_deadlock runs this test.
 TEST_F(Damage, DISABLED_OfACircleIsADeadlock) {
     end_job_with_an_error();
 

@@ -1,4 +1,4 @@
-// Every message brings what was sent, whatever the schedule, the replicas and the teams.
+// Every message carries the expected numbers, for all schedules, replicas and teams.
 #include "trireme/pipeline/engine.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace trireme::pipeline {
 namespace {
 
-// Training, evaluation, and both again, as a run does.
+// Executes training and evaluation alternately, twice, as a run does.
 void execute_in_turn(const Trial& trial) {
     const TrialPrograms training = prove(trial, true);
     const TrialPrograms evaluation = prove(trial, false);
@@ -27,7 +27,7 @@ void execute_in_turn(const Trial& trial) {
     }
 }
 
-// Those that the job has enough ranks for.
+// Executes the trials for which the job has enough ranks.
 void execute_all(const std::vector<Trial>& trials) {
     int executed = 0;
     for (const Trial& trial : trials) {

@@ -9,7 +9,7 @@ namespace {
 
 using Sizes = std::vector<int>;
 
-// One row more or less from one micro-batch to the next, so that lengths tell them apart.
+// Consecutive micro-batches have different numbers of rows, so that message lengths distinguish them.
 std::vector<std::size_t> unlike_rows(const schedule::PipelineShape& shape) {
     std::vector<std::size_t> rows;
     for (int m = 0; m < shape.microbatches; ++m) rows.push_back(1 + static_cast<std::size_t>(m * 5 % 7));
@@ -32,7 +32,7 @@ Trial trial_of_teams(const Sizes& sizes, bool are_rows_cut) {
 
 schedule::Program divided(const schedule::Program& program) {
     schedule::Program halves;
-    schedule::Program weights;  // whose input half has been, and which wait for the next one
+    schedule::Program weights;  // weight halves that wait for the next input half
     for (const schedule::Instruction& each : program) {
         halves.push_back(each);
         if (each.op != schedule::Op::backward) continue;

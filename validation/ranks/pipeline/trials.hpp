@@ -1,4 +1,4 @@
-// Pipelines to execute: shapes, schedules and teams.
+// Pipelines for the tests of the engine: shapes, schedules and teams.
 #pragma once
 
 #include <string>
@@ -14,17 +14,17 @@ namespace trireme::pipeline {
 struct Trial {
     schedule::Schedule schedule = schedule::schedule_named("1f1b");
     schedule::PipelineShape shape = {};
-    std::vector<layout::Team> teams = {};  // ranks from 0
-    std::vector<std::size_t> rows = {};    // of each micro-batch
+    std::vector<layout::Team> teams = {};  // ranks count from 0
+    std::vector<std::size_t> rows = {};    // per micro-batch
     std::size_t width = 3;
     bool are_rows_cut = false;
-    bool halves_backward = false;  // into I, and W behind the next I
+    bool halves_backward = false;  // into I and W; W runs after the next I
 
     int ranks() const;
     std::string name() const;
 };
 
-// Programs for each team, proved with as few slots as can be; and the shape with these.
+// Programs per team, proved with the smallest sufficient number of slots, and the shape with that number.
 struct TrialPrograms {
     schedule::PipelineShape shape;
     std::vector<schedule::Program> programs;
@@ -32,13 +32,13 @@ struct TrialPrograms {
 
 TrialPrograms prove(const Trial& trial, bool is_training);
 
-// Consecutive ranks, as many for each team as are named.
+// Returns teams of consecutive ranks with the given sizes.
 std::vector<layout::Team> teams_of_sizes(const std::vector<int>& sizes);
 
-std::vector<Trial> every_schedule();    // on grids of 1 to 8 ranks, one rank a team
+std::vector<Trial> every_schedule();    // on grids of 1 to 8 ranks, one rank per team
 std::vector<Trial> uneven_replicas();   // (2,1), (3,3,2) and others
-std::vector<Trial> teams_of_ranks();    // of unlike sizes, with whole rows and with rows that are cut
-std::vector<Trial> empty_and_large();   // micro-batches without rows; messages beyond what libraries buffer
-std::vector<Trial> divided_backward();  // I and W in place of B
+std::vector<Trial> teams_of_ranks();    // of different sizes, with and without divided rows
+std::vector<Trial> empty_and_large();   // empty micro-batches; messages too large for MPI's buffers
+std::vector<Trial> divided_backward();  // I and W instead of B
 
 }  // namespace trireme::pipeline

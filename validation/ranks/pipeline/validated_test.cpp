@@ -1,5 +1,5 @@
-// Programs whose updates go ahead of what they have to know: where one was wrong, the forwards that have used
-// it run again, and their messages bring what they make then.
+// Programs with speculative updates. After an invalid update the forwards that used it run again, and their
+// messages carry the new results.
 #include <gtest/gtest.h>
 
 #include "ranks/pipeline/bench.hpp"
@@ -17,7 +17,7 @@ Trial validated_trial(schedule::Schedule schedule, const schedule::PipelineShape
                 .shape = with_updates_of(schedule, shape),
                 .teams = teams_of_sizes(std::vector<int>(static_cast<std::size_t>(shape.teams), 1))};
     for (int m = 0; m < steps * shape.microbatches; ++m) {
-        trial.rows.push_back(static_cast<std::size_t>(m * 5 % 7));  // every seventh is empty
+        trial.rows.push_back(static_cast<std::size_t>(m * 5 % 7));  // every seventh micro-batch is empty
     }
     return trial;
 }
@@ -38,7 +38,7 @@ std::vector<Trial> validated() {
     return trials;
 }
 
-// As many slots as it takes.
+// Returns programs with the smallest sufficient number of slots.
 TrialPrograms prove_steps(const Trial& trial) {
     TrialPrograms result{trial.shape, {}};
     for (int slots = 1; slots <= 8; ++slots) {

@@ -8,13 +8,13 @@
 namespace trireme::run {
 namespace {
 
-// Takes time, in a simulation too, where only some of MPI's calls do.
+// Polls for a message. Unlike most MPI calls this also advances the time of a simulation.
 void look_for_nothing() {
     int is_there = 0;
     MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &is_there, MPI_STATUS_IGNORE);
 }
 
-// A group of two whose other rank neither sends nor receives.
+// A group of two ranks, the other of which neither sends nor receives.
 class GroupWithoutAnswer final : public comm::Communicator {
 public:
     explicit GroupWithoutAnswer(device::Patience patience) : comm::Communicator(patience) {}

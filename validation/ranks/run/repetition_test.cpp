@@ -1,5 +1,5 @@
-// A step that is executed again with checks: it changes nothing, and names the origin of a value that is not
-// finite on all ranks alike.
+// A step that is repeated with checks leaves the run unchanged. All ranks name the same origin of a non-finite
+// value.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -28,7 +28,7 @@ protected:
         config_.run.on_nan = config::OnNan::stop;
     }
 
-    // All ranks in a row, at most four stages.
+    // Starts a run with up to four stages; further ranks form replicas.
     void lay_out(const std::string& schedule) {
         config_.schedule.schedule = schedule;
         config_.layout.pipe = std::min(session_.size(), 4);
@@ -53,7 +53,7 @@ protected:
         return losses;
     }
 
-    // Changes this rank's part of a parameter, if it has any of it.
+    // Sets an element of a parameter if this rank holds the parameter.
     void poison(const std::string& name, std::size_t row, double value) {
         const stage::LocalParameters& held = *trainer_->state_place().parameters;
         const auto has_name = [&](const model::ParameterSpec& spec) { return spec.name == name; };
@@ -61,7 +61,7 @@ protected:
         held.values()[held.number_of(name)].as<float>()(row, 0) = static_cast<float>(value);
     }
 
-    // Finds the origin as `train` does; every rank must report the same.
+    // Finds the origin as `train` does, and expects the same report on every rank.
     std::string locate(records::StepOutcome& outcome) {
         Divergence divergence(config_.run.on_nan);
         divergence.locate(outcome, setup_->current.plan, *trainer_, *control_, nullptr);
@@ -137,7 +137,7 @@ TEST_F(ARepeatedStep, NamesTheKernelThatOverflows) {
     EXPECT_NE(said.find("although its inputs are finite"), std::string::npos) << said;
 }
 
-// One sample is longer than all others, and alone in its micro-batch.
+// The longest sample is alone in its micro-batch.
 TEST_F(ARepeatedStep, NamesTheMicrobatch) {
     config_.schedule.microbatches = 8 / static_cast<std::size_t>(std::max(1, session_.size() / 4));
     lay_out("1f1b");

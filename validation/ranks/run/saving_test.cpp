@@ -1,4 +1,4 @@
-// Checkpoints written by ranks that go on meanwhile.
+// Checkpoints that are written while the ranks continue.
 #include "run/saving.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using validation::WholeState;
 
-// All ranks have everything, and own a part of it each; the first rank owns nothing where there are several.
+// All ranks hold the whole state, and each owns a part of it. With several ranks, rank 0 owns no part.
 class RanksSave : public testing::Test {
 protected:
     RanksSave() {
@@ -35,7 +35,7 @@ protected:
         plan_.checkpoints = folder_;
         plan_.run = "00c0ffee";
     }
-    // Nobody leaves while another one reads what the first has made.
+    // Rank 0 removes the folder. No rank may still read it then.
     ~RanksSave() override { barrier(control_); }
 
     std::unique_ptr<Saving> saving() const {
@@ -49,10 +49,10 @@ protected:
 
     void finish(Saving& saving) {
         saving.finish();
-        barrier(control_);  // rank 0 is through, too
+        barrier(control_);  // after this, rank 0 has finished, too
     }
 
-    // While a file lies where the folder was.
+    // Calls `work` while a file replaces the folder of checkpoints.
     template <class Work>
     void with_file_for_folder(Work&& work) {
         if (control_.rank() == 0) {
@@ -75,7 +75,7 @@ protected:
         }
     }
 
-    // Times the factor.
+    // Expects the initial values, times `factor`.
     void expect_all(const fs::path& path, float factor) const {
         const WholeState first(whole_.specs, 2), found(whole_.specs, 2);
         const checkpoint::StoredModel stored = checkpoint::StoredModel::open(path);
@@ -125,7 +125,7 @@ TEST_F(RanksSave, OnlyTheNewest) {
     EXPECT_EQ(archive::names_in(folder_), (std::vector<std::string>{"latest", "step-6"}));
 }
 
-// Nobody looks between the two whether the first is done.
+// No call of advance() between the saves completes the first one.
 TEST_F(RanksSave, WhoWaitedForTheOneBeforeIsOnRecord) {
     const auto saves = saving();
 
@@ -142,7 +142,7 @@ TEST_F(RanksSave, WhoWaitedForTheOneBeforeIsOnRecord) {
     EXPECT_GE(saves->stall_seconds(), saves->waits().front().seconds);
 }
 
-// Of a run that goes on over what another one left there.
+// Another run has left a checkpoint of the same step.
 TEST_F(RanksSave, AtOnceWhatIsThereNowAndNotWhatAnotherRunHasLeft) {
     auto saves = saving();
     saves->begin(4, behind(4), true);
@@ -157,7 +157,7 @@ TEST_F(RanksSave, AtOnceWhatIsThereNowAndNotWhatAnotherRunHasLeft) {
     EXPECT_EQ(saves->saves(), 1U);
     barrier(control_);
     saves->save_at_once(4, behind(4));
-    EXPECT_EQ(saves->saves(), 1U);  // it was there
+    EXPECT_EQ(saves->saves(), 1U);  // this run had already saved the step
 }
 
 TEST_F(RanksSave, AtOnceWhatCouldNotBeSavedBefore) {
@@ -177,7 +177,7 @@ TEST_F(RanksSave, AtOnceWhatCouldNotBeSavedBefore) {
     barrier(control_);
 }
 
-// What each rank answers for goes to another one.
+// Each rank gets another part to write.
 TEST_F(RanksSave, AlsoWhereRanksAnswerForOtherParts) {
     const auto saves = saving();
     saves->begin(2, behind(2), true);
@@ -198,7 +198,7 @@ TEST_F(RanksSave, AlsoWhereRanksAnswerForOtherParts) {
     expect_all(folder_, 2);
 }
 
-// A file lies where the folder was. Rank 0 hears why, and the run goes on.
+// A file replaces the folder. Rank 0 gets the error message, and the run continues.
 TEST_F(RanksSave, NothingWhereOneOfThemCannot) {
     plan_.goes_on = true;
     const auto saves = saving();

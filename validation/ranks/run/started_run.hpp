@@ -1,4 +1,4 @@
-// Runs of a small model on the ranks of a job, as `train` starts them.
+// Starts runs of a small model on the ranks of a job, as `train` does.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace trireme::validation {
 
 class StartedRun : public ::testing::Test {
 protected:
-    // Two blocks, and a corpus of samples that are so long.
+    // The model has two blocks; the corpus has samples of the given lengths.
     explicit StartedRun(const std::vector<std::size_t>& lengths) {
         corpus_of_lengths(folder_, lengths);
         config_.data.corpus = folder_.file("corpus.h5");
@@ -27,13 +27,13 @@ protected:
     }
     ~StartedRun() override { trainer_.reset(); }
 
-    // As the configuration is now.
+    // Starts a run with the present configuration.
     void start() {
         setup_.emplace(setup::set_up(config_, session_.size()));
         start_again();
     }
 
-    // From its first values, in the plan that it has come to.
+    // Starts again from the initial values, in the present plan.
     void start_again() {
         trainer_.reset();
         start_trainer(running());
@@ -59,7 +59,7 @@ protected:
     rank::Watchdog watchdog_{session_, stall_seconds};
     std::unique_ptr<comm::Communicator> control_ = session_.all_ranks("control", watchdog_.patience());
     std::unique_ptr<comm::Communicator> mover_ = session_.all_ranks("mover", watchdog_.patience());
-    std::unique_ptr<comm::NodeMemory> twin_;  // none but where a test makes one
+    std::unique_ptr<comm::NodeMemory> twin_;  // null unless a test makes one
     ScratchFolder folder_;
     config::RunConfig config_;
     std::optional<trireme::setup::Setup> setup_;

@@ -1,4 +1,4 @@
-// A run that changes its plan a hundred times leaves nothing behind.
+// A run that changes its plan a hundred times leaks neither groups nor memory, and its losses stay the same.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -15,7 +15,7 @@ namespace {
 using validation::random_layout;
 using validation::StartedRun;
 
-// Of address space.
+// Returns the size of the address space.
 std::size_t mapped_bytes() {
     std::size_t pages = 0;
     std::ifstream("/proc/self/statm") >> pages;
@@ -72,12 +72,12 @@ TEST_F(ARunOfManyPlans, KeepsNoGroupsAndNoMemoryOfThoseThatAreOver) {
     }
 
     EXPECT_EQ(handles, std::vector<int>(handles.size(), handles.front()));
-    // Parameters, gradients and moments of the ranks of a process that works alone are 2 MB: 16 for each
-    // layout.
+    // A rank that holds the whole model has 2 MB of parameters, gradients and moments. If one layout leaked
+    // them, 16 MB would be lost in the last eight rounds.
     EXPECT_LT(mapped.back(), mapped[1] + (std::size_t{16} << 20));
 }
 
-// As if it had stayed: each step is that of a run that has never been elsewhere.
+// Each step has the loss of a run that never changes its plan.
 TEST_F(ARunOfManyPlans, TrainsOnWhereItWas) {
     std::vector<double> staying;
     for (int number = 0; number < 24; ++number) staying.push_back(step().loss);

@@ -1,4 +1,4 @@
-// What ranks traced, on one line of time and in one file.
+// Traces of all ranks are written to one file, with one time axis.
 #include "trireme/rank/tracing.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ protected:
     validation::ScratchFolder folder_;
 };
 
-// Ranks of one machine have one clock: what is found is within what the reading can be wrong by.
+// Ranks of one machine share a clock, so the measured offset must be within the error of the reading.
 TEST_F(TracingOfRanks, ReadsClocksAsWellAsMessagesAllow) {
     const rank::ClockReading reading = rank::read_clock(control_);
 
@@ -41,7 +41,7 @@ TEST_F(TracingOfRanks, FindsHowFarAClockIsAhead) {
     EXPECT_LE(std::abs(reading.ahead - ahead), reading.round_trip / 2 + 1e-9);
 }
 
-// Each with events of its own number, in an order that messages force upon them.
+// Rank r records r + 1 events. Barriers enforce the order of the ranks.
 TEST_F(TracingOfRanks, WritesTheEventsOfAll) {
     rank::Tracing tracing({1, 1}, control_);
     tracing.begin_step(1, 0);
@@ -59,7 +59,7 @@ TEST_F(TracingOfRanks, WritesTheEventsOfAll) {
     const json all = json::parse(validation::read_whole(folder_.file("trace.json")));
     std::vector<int> turns;
     std::vector<std::string> names;
-    double doubt = 0.01;  // microseconds: what is rounded, and all that readings can be wrong by
+    double doubt = 0.01;  // microseconds: rounding, and the errors of clock readings
     double last = 0;
     for (const json& event : all["traceEvents"]) {
         if (event["name"] == "process_name") {

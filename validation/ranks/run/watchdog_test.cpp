@@ -1,4 +1,5 @@
-// Whom it ends a job for, and whom it waits for. What the program says then is tested in validation/messages.
+// Tests when the watchdog ends a job and when it waits. The program's messages are tested in
+// validation/messages.
 #include "trireme/rank/watchdog.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +23,7 @@ using validation::says;
 
 class AWatchdog : public ::testing::Test {
 protected:
-    // One that hears soon enough of every rank that runs.
+    // Limits that give every running rank time to answer.
     static constexpr rank::WatchdogSeconds patient{.stall = 0.2, .answer = 20, .turn = 20, .end_of_job = 0.1};
 
     void SetUp() override {
@@ -49,7 +50,7 @@ protected:
     std::vector<double> got_ = std::vector<double>(1);
 };
 
-// It computes for five times as long as others have patience, and then sends them what they wait for.
+// The last rank computes five times longer than the stall limit, and then sends the messages.
 TEST_F(AWatchdog, WaitsForARankThatIsSlow) {
     begin(patient);
     std::vector<double> value{7};

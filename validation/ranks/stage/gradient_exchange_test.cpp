@@ -97,8 +97,8 @@ INSTANTIATE_TEST_SUITE_P(Layouts, GradientExchangeOf, ::testing::ValuesIn(in_bot
                              return cat(tested.param.name, "_", name_of(tested.param.dtype));
                          });
 
-// Every rank completes first what it shares with the next one, far more than fits in flight, so that each waits
-// for one that has begun with something else.
+// Every rank first completes the many buckets that it shares with the next rank, more than may be in flight.
+// Thus each rank waits for one that began with other buckets.
 TEST(GradientExchange, DoesNotStallWhereRanksBeginWithUnlikeBuckets) {
     ModelPart part(validation::ring_of_neighbours(Job().ranks()), device::DType::f32);
     const std::string first = cat("common ", part.job().rank, " ");
@@ -120,7 +120,7 @@ TEST(GradientExchange, GoesOnWhileItIsAdvanced) {
         for (int i = 0; i < 50 * part.job().rank; ++i) part.exchange().advance();
         part.fill_gradient(parameter, whole_number);
         part.exchange().complete({parameter});
-        if (parameter % 2 == 0) barrier(all);  // some messages have come by then
+        if (parameter % 2 == 0) barrier(all);  // some messages have arrived by then
     }
 
     part.exchange().finish();
@@ -128,7 +128,8 @@ TEST(GradientExchange, GoesOnWhileItIsAdvanced) {
     part.expect_in_own_shards(part.gradients(), part.sums(whole_number));
 }
 
-// By rendezvous, and with no more memory than for what the other ranks send of 300 rows at a time.
+// Buckets have at most 300 rows, which MPI sends by rendezvous. Memory is needed only for the other ranks'
+// terms of the own rows, in two slots.
 TEST(GradientExchange, SumsLargePiecesWithoutCopyingThem) {
     const std::size_t ranks = Job().ranks();
     Holdings holdings;
@@ -140,7 +141,7 @@ TEST(GradientExchange, SumsLargePiecesWithoutCopyingThem) {
 
     part.expect_everywhere(part.gradients(), part.sums(fraction));
     const std::size_t own_rows = (300 + ranks - 1) / ranks;
-    constexpr std::size_t cache_line = 64;  // what each of two slots may be rounded up to
+    constexpr std::size_t cache_line = 64;  // bytes to which each slot is rounded up
     EXPECT_LE(part.exchange().bytes(), 2 * ((ranks - 1) * own_rows * 100 * sizeof(double) + cache_line));
 }
 

@@ -24,7 +24,7 @@ model::ParameterSpec rows_of(const model::ParameterSpec& whole, layout::Range ro
     return part_of(whole, {whole.all_rows, {rows}}, model::all_channels(whole.all_columns));
 }
 
-// Queries, keys and values of some of `width` channels.
+// Returns the queries, keys and values of the `own` ones of `width` channels.
 model::ParameterSpec fused(std::size_t rows, std::size_t width, layout::Range own) {
     return columns_of(matrix("fused", rows, 3 * width),
                       {own, {width + own.begin, own.count}, {2 * width + own.begin, own.count}});
@@ -82,7 +82,7 @@ Holdings held_twice(std::size_t ranks) {
 }
 
 Holdings fused_parts(std::size_t ranks) {
-    const std::size_t width = 2 * (ranks - 1) + 1;  // so that shares are uneven
+    const std::size_t width = 2 * (ranks - 1) + 1;  // uneven shares
     const std::vector<layout::Range> parts = layout::cut_evenly(width, ranks - 1);
     Holdings unlike = nothing(ranks);
     unlike.specs[0] = {fused(7, width, {0, width})};

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double unset = -1000;
 
-// A group of its own for each set of holders that this rank is in, made in the order of the buckets.
+// Makes a group for each set of holders that includes this rank, in the order of the buckets.
 stage::DataGroups groups_of(const std::vector<layout::Bucket>& buckets, int rank) {
     stage::DataGroups groups;
     for (const layout::Bucket& bucket : buckets) {
@@ -64,7 +64,7 @@ void ModelPart::sum(NumberOfRank number, const std::vector<std::size_t>& order) 
     exchange_.finish();
 }
 
-// Rank 0 in the order of the parameters, others beginning elsewhere, every second one backwards.
+// Rank 0 uses the order of the parameters. Other ranks begin elsewhere; odd ranks go backwards.
 void ModelPart::sum(NumberOfRank number) {
     std::vector<std::size_t> order(specs_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});

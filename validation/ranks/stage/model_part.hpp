@@ -1,4 +1,4 @@
-// A rank's part of a model that is spread over the job, with values and gradients.
+// A rank's part of a model that is distributed over the job, with values and gradients.
 #pragma once
 
 #include <functional>
@@ -27,22 +27,24 @@ class ModelPart {
 public:
     ModelPart(Holdings holdings, device::DType dtype, const layout::BucketRules& rules = small_buckets);
 
-    // One step's sums; `order` of the parameters is that in which they get their gradients.
+    // Reduces the gradients of one step. The parameters get their gradients in `order`.
     void sum(NumberOfRank number, const std::vector<std::size_t>& order);
-    // In an order that is another one on each rank.
+    // As above, in an order that differs between ranks.
     void sum(NumberOfRank number);
 
     void fill(const model::ParameterTensors& tensors, const NumberOf& number) const;
     void fill_gradient(std::size_t parameter, NumberOfRank number) const;
+    // Overwrites the elements that are not in this rank's own shards.
     void spoil_what_others_own(const model::ParameterTensors& tensors) const;
 
-    // Expect `expected(element)`, to the bit, of all elements that this rank holds, or of its own shards alone.
+    // Expect `expected(element)`, to the bit, for all elements that this rank holds, or for its own shards
+    // only.
     void expect_everywhere(const model::ParameterTensors& tensors, const NumberOf& expected) const;
     void expect_in_own_shards(const model::ParameterTensors& tensors, const NumberOf& expected) const;
 
-    // Over all holders, added in rank order and rounded as the tensors are.
+    // Returns the sums over all holders, in rank order and in the precision of the tensors.
     NumberOf sums(NumberOfRank number) const;
-    // Of the sums of every element that someone holds, once.
+    // Returns the sum of squares of sums(), over all elements of the model.
     double sum_of_squares_of_all(NumberOfRank number) const;
 
     const Job& job() const { return job_; }
@@ -54,7 +56,7 @@ public:
 private:
     void expect(const model::ParameterTensors& tensors, const NumberOf& expected,
                 const std::vector<std::vector<bool>>& of) const;
-    // Which elements of each parameter lie in own shards; expects none to lie in two.
+    // Marks the elements of each parameter that lie in own shards. Expects no element to lie in two shards.
     std::vector<std::vector<bool>> own_elements() const;
 
     Job job_;

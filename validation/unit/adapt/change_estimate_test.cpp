@@ -33,7 +33,7 @@ TEST(ChangeEstimate, TakesTheMeanOfEqualOnes) {
     EXPECT_DOUBLE_EQ(estimate.seconds(100).value(), 0.6);
 }
 
-// Where a small one happened to take longer.
+// A small change happened to take longer than a large one.
 TEST(ChangeEstimate, NeverExpectsMoreBytesToTakeLess) {
     ChangeEstimate estimate;
     estimate.add(100, 0.7);

@@ -10,7 +10,7 @@ namespace {
 using validation::corpus_of_lengths;
 using validation::ScratchFolder;
 
-// Two tensor ranks, of which rank 1 is four times as slow.
+// Two tensor ranks; rank 1 is four times as slow as rank 0.
 class DecidingOnHelp : public ::testing::Test {
 protected:
     DecidingOnHelp() {
@@ -30,7 +30,8 @@ protected:
         deciding_.emplace(setup_->job, setup_->current, setup_->origin, nodes_, std::vector<plan::Decision>{});
     }
 
-    // Five steps in which rank 1 computes this part of both ranks' products, of which each has half.
+    // Observes five steps in which rank 1 computes the fraction `part` of the matmul work of both ranks. Each
+    // rank holds half of it.
     void take_steps(double seconds, double part) {
         for (int step = 0; step < 5; ++step, ++steps_) {
             records::StepOutcome outcome;
@@ -45,7 +46,7 @@ protected:
         }
     }
 
-    // The decision after the steps so far, which the plan follows.
+    // Returns the decision after the observed steps and applies it to the plan.
     std::optional<plan::Decision> decide() {
         std::optional<Choice> choice = deciding_->choose(steps_);
         if (!choice) return std::nullopt;
@@ -94,7 +95,7 @@ TEST_F(DecidingOnHelp, TakesBackWhatDoesNotAndSaysSo) {
     EXPECT_EQ(deciding_->take_complaint(), "the help that was taken back after step 15 would be no better now");
     take_steps(4, 0.5);
     EXPECT_FALSE(decide());
-    EXPECT_EQ(deciding_->take_complaint(), "");  // is said once
+    EXPECT_EQ(deciding_->take_complaint(), "");  // reported once
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ protected:
         config_.policy.decisions = "d.jsonl";
     }
 
-    // The plan that the decision leads to from the plan of the options.
+    // Returns the plan to which the decision leads from the plan of the options.
     setup::PlanState plan_for(const plan::Decision& decision) const {
         const auto setup = setup::set_up(config_, ranks);
         return plan_transition(setup.job, setup.current, nodes_, decision).to;
@@ -65,7 +65,7 @@ TEST_F(APlanTransition, HasTheLayoutAndOtherwiseWhatThePlanBeforeItHad) {
 
     EXPECT_EQ(decided.plan.layout, two_stages(4));
     EXPECT_EQ(decided.plan.schedule, "gpipe");
-    EXPECT_EQ(decided.plan.microbatches(), 8);  // of four replicas on a grid
+    EXPECT_EQ(decided.plan.microbatches(), 8);  // 2 for each of four replicas on a grid
     EXPECT_EQ(decided.microbatch_samples, 1U);
 }
 
@@ -75,7 +75,7 @@ TEST_F(APlanTransition, HasTheScheduleAndTheMicrobatchesThatItNames) {
 
     EXPECT_EQ(decided.plan.schedule, "inter-layer");
     EXPECT_EQ(decided.plan.microbatches(), 3);
-    EXPECT_EQ(decided.microbatch_samples, 3U);  // of eight
+    EXPECT_EQ(decided.microbatch_samples, 3U);  // 8 samples in 3 micro-batches
 }
 
 TEST_F(APlanTransition, IsRefusedWhereItDoesNotFitTheRun) {
@@ -121,7 +121,7 @@ TEST_F(APlanTransition, IsRefusedWhereStagesMayHaveBeenUpdatedUnlikeOften) {
               "--on-nan skip, and such a state cannot be moved; use --on-nan stop");
 }
 
-// The largest of what any rank holds at any time, by the parts of the state that are there then.
+// The peak counts the old parts of the state that have not moved yet and the new parts that exist already.
 TEST_F(APlanTransition, NeedsTheOldPartsThatHaveNotGoneAndTheNewOnesThatHaveCome) {
     config_.layout.shard_optimizer = false;
     const auto [job, first, origin, goes_on] = setup::set_up(config_, ranks);
@@ -130,15 +130,15 @@ TEST_F(APlanTransition, NeedsTheOldPartsThatHaveNotGoneAndTheNewOnesThatHaveCome
         setup::plan_memory({job, first}, &config_.optimizer, first.gradients, 1).parameters;
     const std::size_t after =
         setup::plan_memory({job, there.to}, &config_.optimizer, there.to.gradients, 1).parameters;
-    ASSERT_LT(after, before);  // a rank that keeps its last layer
+    ASSERT_LT(after, before);  // rank 1 keeps only its last layer
     const PlanTransition back{.from = there.to, .to = first};
 
-    // Values and two moments, each of `before` bytes until it has moved, and then of `after`.
+    // Values and two moments take `before` bytes each until they have moved, and `after` bytes from then on.
     EXPECT_EQ(there.moving_bytes(job, 1), 3 * before + after);
     EXPECT_EQ(back.moving_bytes(job, 1), after + 3 * before);
 }
 
-// Old moments are there until the first step with the new plan updates.
+// The old moments stay in memory until the first update under the new plan.
 TEST_F(APlanTransition, NeedsTheOldMomentsBesideAWholeStepWhereTheyFollow) {
     config_.policy.move = config::MoveWay::overlap;
     const auto [job, first, origin, goes_on] = setup::set_up(config_, ranks);
@@ -205,7 +205,7 @@ TEST_F(APlanTransition, IsRefusedAfterTheLastStep) {
             ", step 10: the run has 10 steps, and none after this one; remove the line, or train longer"));
 }
 
-// A run that resumes after step 3 has followed the first decision, and the second one starts in its plan.
+// A run that resumes after step 3 has applied the first decision; the second one starts from its plan.
 TEST_F(APlanTransition, StartsInThePlanOfTheDecisionBeforeIt) {
     config_.policy.decisions = folder_.write(
         "two.jsonl", json_of(plan::Decision{.step = 2, .layout = two_stages(4), .microbatches = 5}) + "\n" +

@@ -1,4 +1,4 @@
-// A command line as a test writes it: parse("train --steps 5").
+// Parses a command line that a test writes as one string: parse("train --steps 5").
 #pragma once
 
 #include <iterator>
@@ -19,12 +19,12 @@ inline Command parse(const std::string& line) {
     return parse_command_line(arguments, "openmpi");
 }
 
-// Of `train` with what every run needs: a corpus and a duration.
+// Returns the configuration of `train` with the options that every run needs: a corpus and a duration.
 inline config::RunConfig train_config(const std::string& options) {
     return std::get<TrainCommand>(parse("train --corpus a.h5 --steps 5 " + options)).config;
 }
 
-// What the ConfigError says; empty: there was none.
+// Returns the message of the ConfigError; empty if there is none.
 inline std::string complaint(const std::string& line) {
     try {
         parse(line);

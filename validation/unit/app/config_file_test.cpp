@@ -9,7 +9,7 @@
 namespace trireme::app {
 namespace {
 
-// What `train` complains about in a config file with this content, without the file's name.
+// Returns the complaint of `train` about a config file with this content, without the file's name.
 std::string file_complaint(const std::string& content) {
     const TemporaryFile file("wrong.ini", content);
     const std::string what = complaint("train --corpus a.h5 --config " + file.path());

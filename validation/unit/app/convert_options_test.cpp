@@ -1,4 +1,4 @@
-// The options of `convert`.
+// Tests the options of `convert`.
 #include <gtest/gtest.h>
 
 #include "unit/app/arguments.hpp"

@@ -1,4 +1,4 @@
-// A program that was built for another processor says so, in place of an illegal instruction.
+// Tests that a program built for another processor reports this instead of executing an illegal instruction.
 #include <gtest/gtest.h>
 
 #include "app/program.hpp"
@@ -31,7 +31,7 @@ TEST(CpuFeatures, ThatAreMissingAreNamedWithTheHostAndTheWayOut) {
     EXPECT_NO_THROW(check_features(build, "", "node17"));
 }
 
-// The tests run on a machine that can execute the kernels: they would end by SIGILL otherwise.
+// The tests run on a machine that can execute the kernels; otherwise they would end with SIGILL.
 TEST(CpuFeatures, OfThisBuildAreThoseOfAProcessorThatRunsIt) {
     EXPECT_NE(build_facts().cpu, "");
     EXPECT_NO_THROW(check_processor(build_facts()));

@@ -63,7 +63,7 @@ TEST(EvaluateOptions, NeedAModelAndACorpus) {
               "no corpus is given; name one with --corpus FILE.h5 (`trireme prepare` makes it)");
 }
 
-// What says how to train has no meaning here.
+// Options that say how to train have no meaning for `evaluate`.
 TEST(EvaluateOptions, AreNotThoseOfTraining) {
     for (const std::string option :
          {"steps", "epochs", "lr", "model", "label-smoothing", "recompute", "shard-optimizer", "seed"}) {

@@ -1,4 +1,4 @@
-// Options that have an effect only beside other options.
+// Tests options that have an effect only together with other options.
 #include <gtest/gtest.h>
 
 #include "unit/app/arguments.hpp"

@@ -43,7 +43,7 @@ TEST(ProfileOptions, NeedAnOutput) {
     EXPECT_EQ(complaint("profile"), "no output is given; name one with --output FILE.json");
 }
 
-// One rank measures; there is nothing to lay out, and nothing is learned.
+// `profile` measures on one rank and trains nothing, so it has no options of layouts and of training.
 TEST(ProfileOptions, AreNotThoseOfTraining) {
     for (const std::string option :
          {"pipe", "microbatches", "steps", "lr", "epochs", "run-dir", "mask-share"}) {

@@ -58,7 +58,7 @@ TEST(ResumedOptions, GoWithWhatTheyNeeded) {
     reset_without_effect({"straggler", "min-lr"}, options);
 
     EXPECT_EQ(config.policy.look_every, config::PolicyConfig{}.look_every);
-    EXPECT_EQ(config.optimizer.min_rate, 1e-5);  // is given, and will be refused
+    EXPECT_EQ(config.optimizer.min_rate, 1e-5);  // it was given, so it stays and will be refused
 }
 
 TEST(ResumedOptions, LeaveOutWhatThisVersionDoesNotKnow) {

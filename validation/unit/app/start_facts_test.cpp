@@ -11,7 +11,7 @@ namespace {
 
 std::vector<comm::Fact> facts_of(const std::string& line) { return start_facts(parse(line)); }
 
-// The names of the facts that differ between two command lines.
+// Returns the names of the facts that differ between two command lines.
 std::vector<std::string> differences(const std::string& first, const std::string& second) {
     const std::vector<comm::Fact> a = facts_of(first);
     const std::vector<comm::Fact> b = facts_of(second);

@@ -1,4 +1,4 @@
-// A file that a test writes and that goes with it.
+// A file that a test writes; it is removed with its object.
 #pragma once
 
 #include <unistd.h>

@@ -157,7 +157,7 @@ TEST(TrainOptions, SayWhichWaysToRecomputeThereAre) {
 TEST(TrainOptions, LeaveAloneWhatIsNotGiven) {
     const config::RunConfig config = train_config("");
 
-    EXPECT_EQ(config.model.name, "");  // of --init, or gpt2-tiny
+    EXPECT_EQ(config.model.name, "");  // the model of --init, or gpt2-tiny
     EXPECT_EQ(config.model.init, "random");
     EXPECT_EQ(config.model.layers, std::nullopt);
     EXPECT_EQ(config.model.groups, std::nullopt);

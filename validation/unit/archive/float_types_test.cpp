@@ -63,7 +63,7 @@ TEST(FloatTypes, TiesGoToTheEvenNeighbour) {
 }
 
 TEST(FloatTypes, ADoubleIsRoundedOnce) {
-    // By way of a float, the last bit would be lost, and then the tie would go down.
+    // Rounding to float first would lose the last bit, and the resulting tie would then be rounded down.
     EXPECT_EQ(narrowed(f64, 1 + 0x1p-8 + 0x1p-40, bf16), 0x3F81);
     EXPECT_EQ(narrowed(f64, 0x1p-25 + 0x1p-70, f16), 0x0001);
 }

@@ -21,7 +21,7 @@ using validation::ScratchFolder;
 constexpr std::array<float, 6> values{1, 2, 3, 4, 5, 6};
 const std::vector<std::uint64_t> two_by_three{2, 3};
 
-// /parameters/x, two rows of three floats, written without HDF5.
+// Writes /parameters/x, two rows of three floats. HDF5 does not write the elements.
 void write_file(const std::string& path) {
     std::uint64_t offset = 0;
     {
@@ -52,7 +52,7 @@ TEST(Hdf5Array, IsReadAtItsOffsetWithoutHdf5) {
     EXPECT_EQ(found, values);
 }
 
-// As a thread writes a checkpoint while HDF5 belongs to another.
+// A thread writes a checkpoint like this while another thread uses HDF5.
 TEST(Hdf5Array, IsWrittenAtItsOffsetWithoutHdf5) {
     const ScratchFolder folder;
     write_file(folder.file("a.h5"));
@@ -69,7 +69,7 @@ TEST(Hdf5Array, VirtualArraysShowBoxesOfOtherFiles) {
     write_file(folder.file("part.h5"));
     {
         const Handle file = create_file(folder.file("model.h5"));
-        // The part's two rows under a row that nobody has.
+        // The two rows of the part follow a row that no file holds.
         create_virtual_array(file.get(), "/parameters/x", StoredType::f32, {3, 3},
                              {{.file = "part.h5",
                                .dataset = "/parameters/x",

@@ -20,7 +20,8 @@ using validation::message_of;
 using validation::says;
 using validation::ScratchFolder;
 
-// So many virtual datasets of four boxes each, whose names leave no heap of HDF5's half empty.
+// Returns a file with `datasets` virtual datasets of four boxes each. Their source names have different
+// lengths, and there are enough of them to fill heaps of HDF5.
 std::string virtual_file(const std::string& source, int datasets = 40) {
     return Imprint([&](Id file) {
                for (int d = 0; d < datasets; ++d) {
@@ -42,7 +43,7 @@ std::string renamed(std::string bytes, const std::string& before, const std::str
     return bytes;
 }
 
-// HDF5 notes the second in which an object is made: where one ends in between, it is all done again.
+// HDF5 records the second in which an object is created. If a second ends meanwhile, the test starts again.
 TEST(VirtualSources, HaveOtherNamesAsIfHdf5HadWrittenThem) {
     for (const int datasets : {1, 40, 150}) {
         std::string before, after;
@@ -59,7 +60,7 @@ TEST(VirtualSources, HaveOtherNamesAsIfHdf5HadWrittenThem) {
 TEST(VirtualSources, ThatAreNotAllThereAreRefused) {
     const std::string bytes = virtual_file("part-0-", 3);
     std::string damaged = bytes;
-    damaged[bytes.find("part-0-") - 1] ^= 4;  // the number of names before the first of them
+    damaged[bytes.find("part-0-") - 1] ^= 4;  // a bit of the number of names, which precedes the first name
 
     EXPECT_EQ(renamed(bytes, "part-2-", "part-3-"), bytes);
     EXPECT_TRUE(says(message_of<BugError>([&] { renamed(bytes, "part-0-", "part-10-"); }), "unlike length"));
@@ -69,7 +70,7 @@ TEST(VirtualSources, ThatAreNotAllThereAreRefused) {
                      "does not fit its checksum"));
 }
 
-// Two rows of three numbers, and a text that the copies change.
+// The file has two rows of three numbers. The copies change a text and a number of it.
 TEST(Imprint, IsCopiedWithOtherAttributesAndBytes) {
     const ScratchFolder folder;
     std::uint64_t offset = 0;

@@ -111,7 +111,7 @@ TEST(PartialFolder, LeavesAloneTheFilesThatCameIntoAnEmptyFolder) {
     EXPECT_FALSE(std::filesystem::exists(scratch.file("made/a")));
 }
 
-// As a mount must, or somebody's current folder.
+// A mount point or a process's current folder cannot be replaced by another folder.
 TEST(PartialFolder, AnEmptyFolderStaysTheOneThatItIs) {
     const ScratchFolder scratch;
     std::filesystem::create_directory(scratch.file("made"));

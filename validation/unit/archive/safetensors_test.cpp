@@ -35,7 +35,7 @@ std::string refusal(std::string_view header, std::uint64_t data_bytes) {
     return message_of<ConfigError>([&] { parse_safetensors_header(header, data_bytes, "a.safetensors"); });
 }
 
-// One tensor of two floats.
+// A header with one tensor of two floats.
 const std::string small = R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
 
 TEST(Safetensors, ReadsAHeader) {
@@ -63,7 +63,7 @@ TEST(Safetensors, TensorsWithoutElementsHaveAPlace) {
     EXPECT_EQ(header.tensors.at(0).bytes(), 0U);
 }
 
-// What the library of Hugging Face (safetensors 0.8.0) writes for these tensors of zeros, byte for byte.
+// The expected bytes are what Hugging Face's library (safetensors 0.8.0) writes for these zero tensors.
 TEST(Safetensors, WritesWhatTheOtherLibraryWrites) {
     const ScratchFolder folder;
     const std::string header =
@@ -221,7 +221,7 @@ TEST(Safetensors, NamesAFileThatIsMissing) {
                      "is not a regular file (it is a directory)"));
 }
 
-// A limit on the size of files stands for a disk of that size.
+// A limit on the size of files stands for a small disk.
 TEST(SafetensorsWriter, TakesNoMoreSpaceThanItsFile) {
     const ScratchFolder scratch;
     rlimit before{};

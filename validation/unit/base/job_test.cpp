@@ -29,13 +29,13 @@ TEST(Job, IsWhatSlurmSays) {
     EXPECT_EQ(job.end_time, 1700000000.0);
     EXPECT_EQ(job.cores_per_rank, 8);
     EXPECT_EQ(job.local_rank, 3);
-    EXPECT_EQ(job.visible_devices, "");  // none may be used, which is something else than no word of it
+    EXPECT_EQ(job.visible_devices, "");  // an empty list allows no GPU; without a list all are visible
 }
 
 TEST(Job, TakesTheLocalRankOfTheLauncherThatStartedThisProcess) {
     const SlurmJob job = job_of([](const char* name) -> const char* {
         const std::string_view asked(name);
-        if (asked == "SLURM_LOCALID") return "0";  // of the script that mpirun was started in
+        if (asked == "SLURM_LOCALID") return "0";  // set for the script that called mpirun
         return asked == "OMPI_COMM_WORLD_LOCAL_RANK" ? "1" : nullptr;
     });
     EXPECT_EQ(job.local_rank, 1);

@@ -22,11 +22,11 @@ TEST(Quoted, EscapesControlCharacters) {
 
 TEST(Quoted, EscapesBytesThatAreNotUtf8) {
     EXPECT_EQ(printable("\xFF"), "\\xff");
-    EXPECT_EQ(printable("a\xC3"), "a\\xc3");                           // cut off
+    EXPECT_EQ(printable("a\xC3"), "a\\xc3");                           // truncated
     EXPECT_EQ(printable("\xC0\xAF"), "\\xc0\\xaf");                    // overlong
     EXPECT_EQ(printable("\xED\xA0\x80"), "\\xed\\xa0\\x80");           // a surrogate
     EXPECT_EQ(printable("\xF4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");  // beyond U+10FFFF
-    EXPECT_EQ(printable("\xC3\xA9\xA9"), "\xC3\xA9\\xa9");             // a continuation of nothing
+    EXPECT_EQ(printable("\xC3\xA9\xA9"), "\xC3\xA9\\xa9");             // a stray continuation byte
 }
 
 TEST(Quoted, CutsLongTextBetweenCharacters) {

@@ -42,7 +42,7 @@ TEST(RegularFile, MayBeNamedByALink) {
     EXPECT_EQ(read_regular_file(folder.file("link")), "text");
 }
 
-// A FIFO without a writer blocks whoever opens it; the test would time out.
+// Opening a FIFO without a writer blocks; a failing test would time out.
 TEST(RegularFile, IsNoFifo) {
     const ScratchFolder folder;
     const std::string fifo = folder.file("fifo");
@@ -100,7 +100,7 @@ TEST(RegularFile, HasALimitWhereOneIsSet) {
               path + " has 5 bytes; no file of its kind has more than 4: check that it is the right file");
 }
 
-// Reads the file in a process that may not have as much memory; ends it.
+// Limits the memory of this process to 4 GiB, reads the file, and ends the process.
 [[noreturn]] void read_with_little_memory(const std::string& path) {
     const rlimit memory{rlim_t{4} << 30, rlim_t{4} << 30};
     setrlimit(RLIMIT_AS, &memory);
@@ -114,7 +114,7 @@ TEST(RegularFileDeathTest, ThatDoesNotFitIntoMemoryIsAnErrorOfTheMachine) {
 #endif
     const ScratchFolder folder;
     const std::string path = folder.write("large", "");
-    fs::resize_file(path, std::uintmax_t{1} << 40);  // sparse: takes no space on the disk
+    fs::resize_file(path, std::uintmax_t{1} << 40);  // a sparse file takes no space on the disk
 
     EXPECT_EXIT(read_with_little_memory(path), testing::ExitedWithCode(3),
                 "--decisions .*large does not fit into the memory of this machine \\(1099511627776 bytes\\)");

@@ -36,7 +36,7 @@ TEST(Sha256, DoesNotDependOnHowAMessageIsCut) {
 }
 
 TEST(Sha256, PadsEveryLengthAroundABlock) {
-    // The digests joined and digested once more: one constant, from Python's hashlib, for 130 lengths.
+    // The digests of 130 lengths are joined and hashed once more. The constant comes from Python's hashlib.
     Sha256 all;
     for (std::size_t length = 0; length < 130; ++length) all.update(sha256_hex(std::string(length, 'x')));
 
@@ -53,7 +53,7 @@ TEST(Sha256, GoesOnAfterADigestWasRead) {
     EXPECT_EQ(sum.hex(), sha256_hex("abc"));
 }
 
-// Many bytes at once go through the processor's own instructions where it has them, single blocks never do.
+// Many bytes at once use the processor's SHA instructions if it has them; portions of 100 bytes never do.
 TEST(Sha256, OfManyBytesIsTheSameInAnyPortions) {
     std::string bytes(70001, '\0');
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * i % 251);
@@ -65,7 +65,8 @@ TEST(Sha256, OfManyBytesIsTheSameInAnyPortions) {
     EXPECT_NE(sha256_hex(bytes), sha256_hex(bytes.substr(1)));
 }
 
-// Sixteen go together where there are enough; lengths end anywhere in a block, and some have none.
+// Up to sixteen messages are hashed together if there are enough of them. Messages end anywhere in a block, and
+// some have no whole block.
 TEST(Sha256, OfManyMessagesIsThatOfEach) {
     std::string bytes(40000, '\0');
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * i % 253);

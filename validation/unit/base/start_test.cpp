@@ -24,7 +24,7 @@ TEST(Start, SaysWhoStartedIt) {
 
     EXPECT_EQ(alone.launcher, Launcher::none);
     EXPECT_EQ(alone.processes, 1);
-    EXPECT_EQ(open_mpi.launcher, Launcher::mpirun_of_open_mpi);  // inside of a step of one task
+    EXPECT_EQ(open_mpi.launcher, Launcher::mpirun_of_open_mpi);  // mpirun runs inside a Slurm step of one task
     EXPECT_EQ(open_mpi.process, 2);
     EXPECT_EQ(open_mpi.processes, 4);
     EXPECT_EQ(mpich.launcher, Launcher::mpiexec_of_mpich);
@@ -54,7 +54,7 @@ TEST(Start, SaysHowSrunAndMpiWouldTalk) {
     EXPECT_TRUE(pmi.has_pmi);
 }
 
-// The script of sbatch is told a process number, too, but it is in no step.
+// Slurm also sets a process number for an sbatch script, but the script belongs to no step.
 TEST(Start, IsNobodysInAScript) {
     const Start start = start_of([](const char* name) -> const char* {
         const std::string_view asked(name);

@@ -1,4 +1,4 @@
-// Writing checkpoints and reading them back.
+// Tests that checkpoints are written and read back.
 #include <gtest/gtest.h>
 #include <hdf5.h>
 #include <sys/resource.h>
@@ -163,7 +163,7 @@ TEST_F(Checkpoint, AFlippedBitIsFoundWhenItIsRead) {
         says(refusal(), part().string() + " is damaged: the SHA-256 of /parameters/" + specs_[2].name + "[0:"));
 }
 
-// Wherever a part is damaged: in HDF5's own structures, in the attributes, in the values, or where nothing is.
+// The flipped bits cover HDF5's own structures, the attributes, the values and unused bytes of a part.
 TEST_F(Checkpoint, AFlippedBitAnywhereIsSeenOrDoesNoHarm) {
     write(3);
     const std::string name = part().string();
@@ -330,7 +330,7 @@ TEST_F(Checkpoint, ADamagedLatestIsNamed) {
     EXPECT_TRUE(says(refusal(), "latest names step-9, which does not exist"));
 }
 
-// A limit on the size of files stands for a disk of that size.
+// A limit on the size of files stands for a full disk.
 TEST_F(Checkpoint, AFullDiskIsSaidAndLeavesTheLastOneThere) {
     write(3);
     rlimit before{};

@@ -1,4 +1,4 @@
-// Reading Hugging Face's folders.
+// Tests reading of Hugging Face's model folders.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -23,7 +23,7 @@ protected:
         return message_of<ConfigError>([&] { check_fit(StoredModel::open(folder_.file("")), specs_); });
     }
 
-    // Two shards, the second with the last tensor.
+    // Writes two shards; the second has the last tensor. The index calls the second one `second_name`.
     void write_shards(const std::string& second_name) {
         folder_.write("config.json", config_json_of(config_));
         write_safetensors(folder_.file("one.safetensors"), {tensors_.begin(), tensors_.end() - 1});

@@ -1,4 +1,4 @@
-// That a rank reads what it holds without holding more.
+// Tests that a rank reads its slices without allocating much more memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 
 namespace {
 
-std::atomic<std::size_t> largest = 0;  // bytes that were asked for at once
+std::atomic<std::size_t> largest = 0;  // bytes of the largest single allocation
 
 }  // namespace
 
-#ifndef __SANITIZE_ADDRESS__  // which has its own
+#ifndef __SANITIZE_ADDRESS__  // AddressSanitizer has its own operator new
 void* operator new(std::size_t bytes) {
     std::size_t known = largest;
     while (bytes > known && !largest.compare_exchange_weak(known, bytes)) continue;
@@ -33,7 +33,7 @@ namespace {
 using validation::ScratchFolder;
 using validation::WholeState;
 
-// The table of 20,000 x 64 numbers has five megabytes; a rank wants 1,000 of its rows.
+// The table of 20,000 x 64 numbers takes five megabytes. A rank reads a box of 1,000 rows and 32 columns.
 TEST(LoadMemory, IsABlockAtATimeWhereverTheTensorComesFrom) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "the sanitizer allocates memory itself";
@@ -60,7 +60,7 @@ TEST(LoadMemory, IsABlockAtATimeWhereverTheTensorComesFrom) {
         largest = 0;
         stored.read(part, values);
 
-        EXPECT_LE(largest, std::size_t{4} << 20);  // a block of a safetensors file; of a part a quarter of it
+        EXPECT_LE(largest, std::size_t{4} << 20);  // one block of a safetensors file
         EXPECT_GT(largest, 0U);
         if (stored.is_checkpoint()) {
             EXPECT_LE(largest, std::size_t{1} << 20);

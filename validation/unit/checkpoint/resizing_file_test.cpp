@@ -1,4 +1,4 @@
-// What ranks remember of what they leave out, in files.
+// Tests the files in which ranks store the state of their skipped channels.
 #include "trireme/checkpoint/resizing_file.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using validation::read_whole;
 using validation::says;
 using validation::ScratchFolder;
 
-// Five channels of two projections, and a vector of each type.
+// The state of two projections with five channels in all, and one stored vector of each type.
 struct Remembered {
     model::ParameterTensors weights{
         {model::matrix_spec("weights", 3, 7, 0)}, device::DType::f32, device::MemorySpace::host};

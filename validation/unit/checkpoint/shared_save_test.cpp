@@ -1,4 +1,4 @@
-// Checkpoints that several ranks write, and others read.
+// Tests checkpoints that several ranks write and that others read.
 #include <gtest/gtest.h>
 #include <hdf5.h>
 #include <sys/resource.h>
@@ -39,7 +39,7 @@ protected:
         return validation::shared_state(config_, whole_, step, ranks, columns);
     }
 
-    // All fields of all tensors, by so many threads.
+    // Expects that `stored` has all fields of all tensors; `threads` threads read them.
     void expect_all(const StoredModel& stored, int threads = 3) const {
         const WholeState found(whole_.specs, 2);
         for (const model::ParameterTensors& field : found.fields)
@@ -88,7 +88,7 @@ TEST_F(SharedSave, ComesBackWhoeverHasWrittenIt) {
     }
 }
 
-// Columns 3 to 6 of rows 1 and 2, from boxes that others have cut otherwise, into memory with gaps.
+// Reads columns 6 to 9 of rows 1 and 2 across the borders of the parts, into memory with gaps.
 TEST_F(SharedSave, GivesABoxAcrossTheBordersOfParts) {
     validation::write_shared(checkpoints(), config_, whole_, shared(3, 3, true));
     const std::string name = "transformer.h.0.mlp.c_fc.weight";
@@ -119,7 +119,7 @@ TEST_F(SharedSave, ModelFileShowsMomentsOfAllPartsToo) {
         EXPECT_EQ(found[e], whole_.fields[2][1].flattened().as<float>()[e]);
 }
 
-// Of images: axes before the columns, and behind the rows.
+// Tensors of a vision transformer have further axes, before the columns or after the rows.
 TEST_F(SharedSave, ModelFileShowsTensorsOfMoreAxes) {
     const model::ModelConfig vit = [] {
         model::ModelConfig config = model::model_named("vit-tiny");
@@ -145,7 +145,7 @@ TEST_F(SharedSave, ModelFileShowsTensorsOfMoreAxes) {
     }
 }
 
-// Each process ends one stage later than the one before, until one comes through.
+// Each child process is killed one stage later than the one before, until one completes the save.
 TEST_F(SharedSave, KilledAtAnyStageLeavesTheLastOneThatWasDone) {
     write(3);
     int stages = 0;
@@ -172,7 +172,7 @@ TEST_F(SharedSave, KilledAtAnyStageLeavesTheLastOneThatWasDone) {
         archive::remove_partial(checkpoints());
         for (const std::string& name : names()) EXPECT_FALSE(name.starts_with(".")) << name;
     }
-    EXPECT_EQ(stages, 2 * 5 + 5 + 1);  // of each part, of the rest, and the one that came through
+    EXPECT_EQ(stages, 2 * 5 + 5 + 1);  // 5 per part, 5 for the rest, and the child that completes
 }
 
 TEST_F(SharedSave, DamagedPartsAreNamedWithTheTensor) {
@@ -182,7 +182,7 @@ TEST_F(SharedSave, DamagedPartsAreNamedWithTheTensor) {
     const auto refusal = [&] {
         return message_of<ConfigError>([&] { expect_all(StoredModel::open(checkpoints())); });
     };
-    const float value = whole_.fields[1][0].flattened().as<float>()[19];  // of its last row
+    const float value = whole_.fields[1][0].flattened().as<float>()[19];  // in its last row
     std::string bytes = whole;
     const std::size_t at = bytes.find(std::string(reinterpret_cast<const char*>(&value), sizeof value));
     ASSERT_NE(at, std::string::npos);
@@ -227,7 +227,7 @@ TEST_F(SharedSave, KeepsTheNewestAndTheOneThatLatestNames) {
     EXPECT_EQ(StoredModel::open(checkpoints()).step(), 6U);
 }
 
-// Somebody ends while the oldest is being removed: nobody takes what is left of it for a checkpoint.
+// A process may end while it removes the oldest checkpoint. The hidden remains are no checkpoint.
 TEST_F(SharedSave, WhatIsLeftOfARemovedOneIsNoCheckpoint) {
     write(2);
     write(4);
@@ -238,7 +238,7 @@ TEST_F(SharedSave, WhatIsLeftOfARemovedOneIsNoCheckpoint) {
     EXPECT_EQ(names(), (std::set<std::string>{"latest", "step-4"}));
 }
 
-// A limit on the size of files stands for a disk of that size, met at the layout and at the data.
+// A limit on the size of files stands for a full disk. The disk is full at different stages of the save.
 TEST_F(SharedSave, AFullDiskIsSaidWhereverItIsMet) {
     write(3);
     rlimit before{};

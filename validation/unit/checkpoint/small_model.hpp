@@ -1,4 +1,4 @@
-// A model of a few numbers, and the files that Hugging Face would have of it.
+// A GPT-2 model with few parameters, and its files in the format of Hugging Face.
 #pragma once
 
 #include <map>
@@ -36,7 +36,7 @@ struct FileTensor {
     std::vector<float> values;
 };
 
-// The tensors of a model, every value another whole number: of parameter i, from 1000 i on.
+// Returns the tensors of a model with distinct whole numbers: element e of parameter i is 1000 i + e.
 inline std::vector<FileTensor> counted_tensors(const std::vector<model::ParameterSpec>& specs) {
     std::vector<FileTensor> tensors;
     for (const model::ParameterSpec& spec : specs) {
@@ -63,7 +63,7 @@ inline void write_safetensors(const std::string& path, const std::vector<FileTen
     writer.finish();
 }
 
-// config.json and model.safetensors.
+// Writes config.json and model.safetensors into `folder`.
 inline void write_model(const validation::ScratchFolder& folder, const model::ModelConfig& config,
                         const std::vector<FileTensor>& tensors) {
     folder.write("config.json", config_json_of(config));

@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In as many ranges as there are parts; those behind the last row are empty.
+// Cuts `size` into `parts` ranges that differ by at most one. Ranges may be empty.
 std::vector<layout::Range> ranges_of(std::size_t size, std::size_t parts) {
     std::vector<layout::Range> ranges;
     for (std::size_t p = 0; p < parts; ++p) {
@@ -96,7 +96,7 @@ checkpoint::CheckpointState shared_state(const model::ModelConfig& config, const
 fs::path write_shared(const fs::path& checkpoints, const model::ModelConfig& config, const WholeState& whole,
                       const checkpoint::CheckpointState& state, const checkpoint::BeforeStage& before) {
     const checkpoint::StateViews views(whole.views());
-    checkpoint::CheckpointState earlier = state;  // whose layout this one has
+    checkpoint::CheckpointState earlier = state;  // an earlier save with the same layout
     earlier.save = "01234567";
     for (std::size_t p = 0; p < state.parts.size(); ++p) {
         const std::vector<checkpoint::StateBox> boxes = checkpoint::boxes_of(state, state.parts[p]);

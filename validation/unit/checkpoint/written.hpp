@@ -1,4 +1,4 @@
-// Checkpoints of a few numbers, written by one or by several.
+// Small checkpoints, written by one process alone or part by part as several ranks write them.
 #pragma once
 
 #include <filesystem>
@@ -12,12 +12,12 @@
 
 namespace trireme::validation {
 
-// What a run of several ranks has, all of it in this process.
+// The state of a run of several ranks; this process holds all of it.
 struct WholeState {
     std::vector<model::ParameterSpec> specs;
-    std::vector<model::ParameterTensors> fields;  // values, and as many moments as there are
+    std::vector<model::ParameterTensors> fields;  // the values, then each moment
 
-    // Every number another one: field f of parameter p from 1000 p + 100000 f on, by sevenths.
+    // All numbers differ: element e of parameter p in field f is (100000 f + 1000 p + e) / 7.
     WholeState(std::vector<model::ParameterSpec> parameters, std::size_t moments,
                device::DType dtype = device::DType::f32);
 
@@ -26,19 +26,19 @@ struct WholeState {
 
 std::vector<checkpoint::CheckpointTensor> tensors_of(const WholeState& whole, archive::StoredType source);
 
-// Values as one part, by one process.
+// Writes a checkpoint of the values alone, as one part by one process. Returns its folder.
 std::filesystem::path write_values(const std::filesystem::path& checkpoints, const model::ModelConfig& config,
                                    const WholeState& whole, std::uint64_t step,
                                    const std::string& tokenizer = "",
                                    archive::StoredType source = archive::StoredType::bf16,
                                    archive::Existing existing = archive::Existing::replaced);
 
-// The rows of each parameter spread over `ranks` parts; where `columns` is set also its columns, halved.
+// Cuts the rows of each parameter over `ranks` parts. If `columns` is set, also cuts the columns in halves.
 checkpoint::CheckpointState shared_state(const model::ModelConfig& config, const WholeState& whole,
                                          std::uint64_t step, std::size_t ranks, bool columns = false);
 checkpoint::ModelDescription description_of(const model::ModelConfig& config, const WholeState& whole);
 
-// All parts one after the other, and the rest.
+// Writes all parts one after the other, then the rest of the checkpoint. Returns its folder.
 std::filesystem::path write_shared(const std::filesystem::path& checkpoints, const model::ModelConfig& config,
                                    const WholeState& whole, const checkpoint::CheckpointState& state,
                                    const checkpoint::BeforeStage& before = {});

@@ -43,7 +43,7 @@ TEST(GhostGroup, WalksThroughCollectivesWithTensorsThatAreNotThere) {
     sum_rows(*group, values, ranges, scratch);
     barrier(*group);
 
-    EXPECT_EQ(scratch.peak(), 3 * 3 * 16 * sizeof(double));  // its three rows from three peers
+    EXPECT_EQ(scratch.peak(), 3 * 3 * 16 * sizeof(double));  // rank 0 receives its three rows from three peers
 }
 
 TEST(GhostGroup, CountsTheScratchThatASumIsSaidToNeed) {

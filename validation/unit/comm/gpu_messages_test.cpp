@@ -5,7 +5,7 @@
 namespace trireme::comm {
 namespace {
 
-// Four ranks on two nodes, each with a GPU of its own.
+// Returns four ranks on two nodes; each rank has its own GPU.
 std::vector<GpuAddress> four_ranks() {
     std::vector<GpuAddress> ranks;
     for (const char* host : {"node1", "node2"}) {

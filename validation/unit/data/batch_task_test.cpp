@@ -1,4 +1,4 @@
-// The rows and targets of the tasks that are not language modelling.
+// Tests the rows and targets of the tasks other than language modelling.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -31,7 +31,7 @@ constexpr std::int32_t mask = 259;
 constexpr plan::LengthPolicy policies[] = {plan::LengthPolicy::fixed, plan::LengthPolicy::pad,
                                            plan::LengthPolicy::pack};
 
-// Also holds the promise of count_targets: as many as the batch has.
+// Builds a batch. Also expects that count_targets() counts as many targets as the batch has.
 Batch built(const Corpus& corpus, const std::vector<Sample>& samples, const BatchRules& rules, Visits visits,
             plan::LengthPolicy policy = plan::LengthPolicy::pad, std::size_t longest = 40) {
     const std::size_t counted = count_targets(corpus, samples, rules, visits);
@@ -48,7 +48,7 @@ Ints part(const Ints& values, const TokenSpan& span) {
     return {begin, begin + static_cast<std::ptrdiff_t>(span.length)};
 }
 
-// Rows of 30 and 12 different tokens, framed.
+// Two rows of 30 and 12 different tokens. Their samples include the special tokens at both ends.
 class MaskedRows : public ::testing::Test {
 protected:
     static TokenRow counted(std::size_t length, std::uint32_t first) {
@@ -143,11 +143,11 @@ TEST_F(MaskedRows, ShowTheMaskAtMostHiddenPlaces) {
         for (const std::int32_t token : batch.tokens) masks += token == mask ? 1 : 0;
     }
 
-    EXPECT_NEAR(static_cast<double>(hidden), 900, 5 * 28);  // of 6,000 tokens 0.15
+    EXPECT_NEAR(static_cast<double>(hidden), 900, 5 * 28);  // 0.15 of 6,000 tokens
     EXPECT_NEAR(static_cast<double>(masks) / static_cast<double>(hidden), 0.8, 5 * 0.0134);
 }
 
-// Questions of two tokens and one, contexts of four and three.
+// Two questions of two tokens and one token, with contexts of four and three tokens.
 class SpanRowsOfTwo : public ::testing::Test {
 protected:
     Batch spans(const std::vector<Sample>& samples, plan::LengthPolicy policy = plan::LengthPolicy::pad) const {
@@ -234,7 +234,7 @@ TEST(ClassifiedTexts, TakeTheModelsNumberForTheirClass) {
     EXPECT_EQ(batch.targets, (Ints{0, -1, -1, 7, -1, -1}));
 }
 
-// 2 x 2 x 4 pixels in patches of 2, numbered so that a pixel says where it was:
+// Images of 2 x 2 x 4 pixels in patches of 2 x 2. The pixels of an image count up in the order of memory:
 //
 //   channel 0   0  1 |  2  3      channel 1    8  9 | 10 11
 //               4  5 |  6  7                  12 13 | 14 15

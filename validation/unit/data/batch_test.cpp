@@ -18,7 +18,7 @@ using Ints = std::vector<std::int32_t>;
 
 constexpr auto end = static_cast<std::int32_t>(end_of_bytes);
 
-// Three rows of 4, 2 and 3 tokens; with the end token as many predictions.
+// Three rows of 4, 2 and 3 tokens. With the end token they have as many predictions as tokens.
 class ThreeRows : public ::testing::Test {
 protected:
     static std::vector<Sample> whole_rows() { return {{0, 0, 4}, {1, 0, 2}, {2, 0, 3}}; }
@@ -123,7 +123,7 @@ TEST_F(ThreeRows, HaveOneEntryOfEverythingForEachRowOfTheBatch) {
         EXPECT_EQ(batch.positions.size(), batch.rows());
         EXPECT_EQ(batch.types, Ints(batch.rows(), 0));
         EXPECT_EQ(batch.visits.size(), batch.rows());
-        for (const std::int32_t position : batch.positions) {  // padding looks up a position like any row
+        for (const std::int32_t position : batch.positions) {  // padding also looks up a position
             EXPECT_GE(position, 0);
             EXPECT_LT(position, 4);
         }
@@ -142,7 +142,7 @@ TEST_F(ThreeRows, HaveAVisitOfTheirOwnInEachEpoch) {
     EXPECT_EQ(seen.size(), visits.size());
 }
 
-// What dropout is keyed by must not know which other samples are near, or how they are padded.
+// Dropout is keyed by the visit, so the visit must not depend on neighbouring samples or on padding.
 TEST_F(ThreeRows, HaveTheSameVisitInEveryMicrobatchAndLayout) {
     const plan::SampleVisit visit{.epoch = 7, .sample = 2};
     const std::int64_t alone = built(whole_rows(), {visit}, plan::LengthPolicy::pack).spans[0].visit;
@@ -164,7 +164,7 @@ TEST_F(ThreeRows, GiveNoRowsToAMicroBatchWithoutSamples) {
 }
 
 TEST_F(ThreeRows, RefuseASampleThatReachesBeyondItsRow) {
-    const std::vector<Sample> beyond{{1, 0, 3}};  // two tokens and the end offer two predictions
+    const std::vector<Sample> beyond{{1, 0, 3}};  // two tokens and the end token give two predictions
     const std::vector<plan::SampleVisit> visit{{.epoch = 0, .sample = 0}};
 
     EXPECT_THROW(built(beyond, visit, plan::LengthPolicy::pack), BugError);

@@ -1,4 +1,4 @@
-// Changes to an HDF5 file as a foreign program might make them, past all sums of ours.
+// Changes an HDF5 file as a foreign program might, without updating Trireme's checksums.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ inline archive::hdf5::Handle opened_to_change(const std::string& path) {
     return {H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose};
 }
 
-// An attribute of the file's root, or of a dataset.
+// Sets an attribute of the file's root or of a dataset.
 inline void set_number(const std::string& path, const char* object, const char* name, std::uint64_t value) {
     const archive::hdf5::Handle file = opened_to_change(path);
     const archive::hdf5::Handle attribute(H5Aopen_by_name(file.get(), object, name, H5P_DEFAULT, H5P_DEFAULT),
@@ -24,7 +24,7 @@ inline void set_number(const std::string& path, const char* object, const char* 
     ASSERT_GE(H5Awrite(attribute.get(), H5T_NATIVE_UINT64, &value), 0);
 }
 
-// Of the file's root.
+// Removes an attribute of the file's root.
 inline void remove_attribute(const std::string& path, const char* name) {
     const archive::hdf5::Handle file = opened_to_change(path);
     ASSERT_GE(H5Adelete(file.get(), name), 0) << name;
@@ -57,7 +57,7 @@ inline void remove_dataset(const std::string& path, const char* dataset_name) {
     ASSERT_GE(H5Ldelete(file.get(), dataset_name, H5P_DEFAULT), 0) << dataset_name;
 }
 
-// The SHA-256 of the bytes that the dataset had when it was written.
+// Returns the SHA-256 of the dataset that was recorded when it was written; "none" if there is none.
 inline std::string recorded_sum(const std::string& path, const char* dataset_name) {
     const archive::hdf5::Handle file = archive::hdf5::open_read_only(path);
     const archive::hdf5::Handle dataset(H5Dopen2(file.get(), dataset_name, H5P_DEFAULT), H5Dclose);

@@ -1,4 +1,4 @@
-// What a user sees when a corpus is not what it should be.
+// Tests the messages for corpora that are missing, of another kind, or damaged.
 #include <gtest/gtest.h>
 #include <hdf5.h>
 
@@ -20,7 +20,7 @@ using validation::text_row;
 
 using Row = std::vector<std::uint32_t>;
 
-const Row marked = {77, 11, 77, 22, 77, 33, 77, 44};  // its bytes stand nowhere else in the file
+const Row marked = {77, 11, 77, 22, 77, 33, 77, 44};  // its bytes occur nowhere else in the file
 
 std::string write_corpus(const ScratchFolder& folder) {
     CorpusWriter writer(folder.file("c.h5"), described(RowKind::text, Tokenizer::bytes()));
@@ -34,7 +34,7 @@ std::string open_message(const std::string& path) {
     return message_of<ConfigError>([&] { Corpus::open(path); });
 }
 
-// Opens, reads all rows and the tokenizer, verifies.
+// Opens the corpus, reads all rows and the tokenizer, and verifies it.
 void use(const std::string& path) {
     const Corpus corpus = Corpus::open(path);
     Row out;
@@ -146,7 +146,7 @@ TEST(CorpusDamage, NamesATokenBeyondTheVocabulary) {
              "c.h5: token 300 at position 2 of row 1 is beyond the vocabulary of 257 (tokenizer bytes)"));
 }
 
-// HDF5 trusts much of what it reads. The form our files have makes it find, not follow, a changed byte.
+// HDF5 trusts much of what it reads. In the form of our files it detects a changed byte and does not follow it.
 TEST(CorpusDamage, AFlippedByteAnywhereIsRefusedOrChangesNothing) {
     const ScratchFolder folder;
     const std::string whole = validation::read_whole(write_corpus(folder));

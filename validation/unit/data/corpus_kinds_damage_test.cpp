@@ -1,4 +1,4 @@
-// What a user sees when labels, images or questions are not what they should be.
+// Tests the messages for damaged labels, images and questions.
 #include <gtest/gtest.h>
 
 #include "error_message.hpp"
@@ -45,7 +45,7 @@ std::string image_file(const ScratchFolder& folder) {
     return folder.file("corpus.h5");
 }
 
-// Opens, reads everything there is of every row, verifies.
+// Opens the corpus, reads all data of every row, and verifies it.
 void use_by_kind(const std::string& path) {
     const Corpus corpus = Corpus::open(path);
     const RowKind kind = corpus.info().kind;
@@ -65,7 +65,7 @@ std::string use_message(const std::string& path) {
     return message_of<ConfigError>([&] { use_by_kind(path); });
 }
 
-// Every message names the file.
+// Expects a message that has `sentence` and names the file.
 void expect_refusal(const std::string& path, const std::string& sentence) {
     const std::string message = use_message(path);
     EXPECT_TRUE(says(message, sentence));
@@ -166,7 +166,7 @@ TEST(CorpusKindsDamage, FindsDatasetsOfAnotherSize) {
                    "/answer_offsets runs from 0 to 16 but /answers holds 15");
 }
 
-// A size that lies must not become memory.
+// A false size must not lead to an allocation of that size.
 TEST(CorpusKindsDamage, RefusesASizeThatTheFileCannotHold) {
     const ScratchFolder folder;
     const std::string path = question_file(folder);
@@ -228,7 +228,7 @@ TEST(CorpusKindsDamage, VerifyFindsAChangedByteOfEveryDataset) {
     }
 }
 
-// As the same test of texts; only where bytes lie that texts do not have, to be quick.
+// The same test as for texts, with fewer positions to be quick.
 TEST(CorpusKindsDamage, AFlippedByteAnywhereIsRefusedOrChangesNothing) {
     const ScratchFolder folder;
     const ScratchFolder copies;

@@ -1,4 +1,4 @@
-// Rows that are more than tokens come back as they were written.
+// Tests that rows with labels, answers or pixels are read back as they were written.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -43,7 +43,7 @@ Pixels pixels_of(const Corpus& corpus, std::uint64_t row) {
     return out;
 }
 
-// As many bytes as the size has, counted up from `first`.
+// Returns one byte per pixel of the size, counted up from `first`.
 Pixels counted_pixels(const ImageSize& size, std::uint8_t first) {
     Pixels pixels(size.pixels());
     std::iota(pixels.begin(), pixels.end(), first);
@@ -92,7 +92,7 @@ TEST(LabelledTexts, MayHaveClassesThatNoRowIsOf) {
     EXPECT_EQ(corpus.info().classes, 2U);
 }
 
-// More than 64 KiB of names, and one with everything that a separator could be.
+// The names have more than 64 KiB, and one name has every character that could be a separator.
 TEST(LabelledTexts, KeepManyAndStrangeNames) {
     const ScratchFolder folder;
     Names names(9'000, "a class of no importance");
@@ -169,7 +169,7 @@ TEST(Images, ComeBackByteForByteInAnyOrder) {
 
 TEST(Images, ComeBackFromManyChunks) {
     const ScratchFolder folder;
-    const ImageSize size{.channels = 1, .height = 100, .width = 300};  // two to a chunk
+    const ImageSize size{.channels = 1, .height = 100, .width = 300};  // two images per chunk
     CorpusWriter writer(folder.file("c.h5"), described_images(size));
     for (std::uint8_t image = 0; image < 21; ++image) writer.add(image_row(counted_pixels(size, image), image));
     writer.finish();

@@ -157,7 +157,7 @@ TEST(CorpusWriter, RefusesAFolderAsItsFile) {
     EXPECT_TRUE(says(message, "c.h5 is a folder; name a file in it"));
 }
 
-// Writes a corpus of about 4 MB where files end at `limit` bytes, as on a full disk; ends the process.
+// Writes a corpus of about 4 MB under a file size limit, which stands for a full disk. Ends the process.
 [[noreturn]] void write_with_limit(const ScratchFolder& folder, rlim_t limit) {
     signal(SIGXFSZ, SIG_IGN);
     const rlimit size{limit, limit};
@@ -168,7 +168,7 @@ TEST(CorpusWriter, RefusesAFolderAsItsFile) {
         writer.finish();
     });
     std::fputs(message.c_str(), stderr);
-    std::exit(folder.names().empty() ? 3 : 4);  // runs HDF5's own ending
+    std::exit(folder.names().empty() ? 3 : 4);  // runs HDF5's exit handler
 }
 
 TEST(CorpusWriter, SaysThatTheDiskIsFullAndLeavesNothing) {

@@ -1,4 +1,4 @@
-// Corpora of schema version 1, which knew rows of text only, stay readable.
+// Tests that corpora of schema version 1, which had rows of text only, stay readable.
 #include <gtest/gtest.h>
 
 #include "error_message.hpp"
@@ -20,7 +20,7 @@ using validation::set_text;
 using validation::small_corpus;
 using validation::TokenRow;
 
-// The sum as version 1 made it, over two rows of five bytes in all.
+// Returns the checksum as version 1 computed it, for two rows of five tokens in all.
 std::string first_checksum(const std::string& path) {
     return sha256_hex(cat("schema_version=1\ntokenizer_name=bytes\ntokenizer_hash=", Tokenizer::bytes().hash(),
                           "\nvocabulary_size=257\nend_token=256\nsource=rows\nfilter=\nlicence=\nrows=2",

@@ -1,4 +1,4 @@
-// A file as gzip packs it.
+// Compresses a text in the format of gzip.
 #pragma once
 
 #include <zlib.h>

@@ -1,4 +1,4 @@
-// Small files of images, as CIFAR-10 and MNIST have them.
+// Small image files in the formats of CIFAR-10 and MNIST.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace trireme::validation {
 
-// One image of CIFAR-10: all its pixels are `pixel`.
+// Returns one image of CIFAR-10 whose pixels are all `pixel`.
 inline std::string cifar_image(int label, int pixel) {
     return static_cast<char>(label) + std::string(3072, static_cast<char>(pixel));
 }
@@ -18,7 +18,7 @@ inline std::string big_endian(std::uint32_t number) {
     return bytes;
 }
 
-// IDX: `count` may lie.
+// Returns a file of images in IDX format. `count` need not agree with the pixels.
 inline std::string idx_images(std::uint32_t count, std::uint32_t height, std::uint32_t width,
                               const std::string& pixels) {
     return big_endian(0x803) + big_endian(count) + big_endian(height) + big_endian(width) + pixels;

@@ -14,7 +14,7 @@ namespace {
 constexpr RandomKey key{2019};
 constexpr std::uint32_t mask = 7;
 
-// Twenty tokens, of which 0, 7, 8 and 19 are special.
+// Returns facts about twenty tokens, of which 0, 7, 8 and 19 are special.
 CorpusInfo twenty_tokens() {
     CorpusInfo info;
     info.vocabulary_size = 20;
@@ -47,7 +47,7 @@ TEST(Masking, HidesPlacesOfTheTextOnlyAndInOrder) {
     }
 }
 
-// A share of nothing leaves the one place that every visit must have.
+// Every visit must hide at least one place, even with a share of 0.
 TEST(Masking, HidesOnePlaceAtLeastAndNotAlwaysTheSame) {
     const Masking masking(twenty_tokens(), key, 0);
     std::vector<int> times(6);

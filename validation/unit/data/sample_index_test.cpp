@@ -21,7 +21,7 @@ using validation::says;
 using validation::ScratchFolder;
 using validation::small_corpus;
 
-// "row:begin+length" of each sample, sorted.
+// Returns "row:begin+length" per sample, sorted.
 std::vector<std::string> named(const std::vector<Sample>& samples) {
     std::vector<std::string> names;
     for (const Sample& s : samples) names.push_back(cat(s.row, ":", s.begin, "+", s.length));
@@ -31,7 +31,7 @@ std::vector<std::string> named(const std::vector<Sample>& samples) {
 
 using Names = std::vector<std::string>;
 
-// All samples of a corpus of rows of these lengths, none of them kept for validation.
+// Returns the samples of a corpus with rows of these lengths; no row is kept for validation.
 std::vector<std::string> train_samples(const std::vector<std::size_t>& lengths, SampleRules rules) {
     const ScratchFolder folder;
     rules.validation_share = 0;
@@ -48,7 +48,7 @@ std::set<std::uint64_t> validation_rows(const Corpus& corpus, const SampleRules&
     return rows_of(index_samples(corpus, rules).validation);
 }
 
-// With the end token a row of n tokens has n predictions: all tokens but the first, and the end.
+// With the end token, a row of n tokens has n predictions: all tokens but the first, and the end token.
 TEST(SampleIndex, PredictsTheEndTokenOfEachRow) {
     EXPECT_EQ(train_samples({3, 1}, {.max_length = 8}), (Names{"0:0+3", "1:0+1"}));
 }
@@ -143,7 +143,7 @@ TEST(ValidationShare, OfZeroKeepsNothingBack) {
     EXPECT_TRUE(index.validation.empty());
 }
 
-// Of 2,000 rows about the share, within five standard deviations, which are at most sqrt(2000) / 2.
+// The fraction of 2,000 rows is met within five standard deviations, each of which is at most sqrt(2000) / 2.
 TEST(ValidationShare, IsNearlyWhatWasAskedFor) {
     const ScratchFolder folder;
     const Corpus corpus = corpus_of_lengths(folder, std::vector<std::size_t>(2000, 1));
@@ -214,7 +214,7 @@ TEST(SampleIndex, SaysThatNothingIsLeftToTrainOn) {
     EXPECT_TRUE(says(refusal({3, 3, 3}, {.validation_share = 0.999999}), "--validation-share 0.999999"));
 }
 
-// A tokenizer of two files without "<|endoftext|>": the bytes and nothing else.
+// The tokenizer of bytes, with its end token "<|endoftext|>" renamed, has no end token.
 TEST(SampleIndex, AsksForAnEndTokenOnlyWhereOneIsWanted) {
     const ScratchFolder folder;
     std::string text = Tokenizer::bytes().to_bytes();

@@ -1,4 +1,4 @@
-// The samples of the tasks that are not language modelling.
+// Tests the samples of the tasks other than language modelling.
 #include <gtest/gtest.h>
 
 #include "error_message.hpp"
@@ -24,7 +24,7 @@ using validation::TokenRow;
 
 using Names = std::vector<std::string>;
 
-// "row:begin+length" of each sample.
+// Returns "row:begin+length" per sample.
 Names spans_of(const std::vector<Sample>& samples) {
     Names names;
     for (const Sample& s : samples) names.push_back(cat(s.row, ":", s.begin, "+", s.length));
@@ -78,7 +78,7 @@ TEST(ClassifySamples, AreOneForEachRowWithATokenOfText) {
                      "row 0 has 9 tokens, more than 4"));
 }
 
-// A question of two tokens, a context of four, the answer in the context's third.
+// A question of two tokens with a context of four tokens. The answer is the third token of the context.
 class OneQuestion : public ::testing::Test {
 protected:
     SampleIndex indexed(SampleRules rules, double share) const {

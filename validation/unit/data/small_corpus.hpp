@@ -14,7 +14,7 @@ using TokenRow = std::vector<std::uint32_t>;
 
 constexpr std::uint32_t end_of_bytes = 256;  // the end token of Tokenizer::bytes()
 
-// The bytes, their end token 256, [CLS] 257, [SEP] 258 and [MASK] 259.
+// Returns the tokenizer of bytes with its end token 256, and [CLS] 257, [SEP] 258 and [MASK] 259.
 inline data::Tokenizer bert_bytes() {
     const std::vector<std::string> specials{"[CLS]", "[SEP]", "[MASK]"};
     return data::Tokenizer::bytes().with_special_tokens(specials);
@@ -60,6 +60,7 @@ inline data::CorpusRow image_row(const std::vector<std::uint8_t>& pixels, std::u
     return row;
 }
 
+// Writes corpus.h5 with these rows into `folder` and opens it.
 inline data::Corpus corpus_of(const ScratchFolder& folder, const data::CorpusDescription& description,
                               const std::vector<data::CorpusRow>& rows,
                               std::vector<std::string> class_names = {}) {
@@ -69,7 +70,7 @@ inline data::Corpus corpus_of(const ScratchFolder& folder, const data::CorpusDes
     return data::Corpus::open(folder.file("corpus.h5"));
 }
 
-// Rows of text.
+// Writes and opens a corpus of text rows.
 inline data::Corpus small_corpus(const ScratchFolder& folder, const std::vector<TokenRow>& rows,
                                  const data::Tokenizer& tokenizer = data::Tokenizer::bytes()) {
     std::vector<data::CorpusRow> texts;
@@ -77,7 +78,7 @@ inline data::Corpus small_corpus(const ScratchFolder& folder, const std::vector<
     return corpus_of(folder, described(data::RowKind::text, tokenizer), texts);
 }
 
-// Rows of text of these lengths, of token 1.
+// Writes and opens a corpus of text rows of these lengths; every token is 1.
 inline data::Corpus corpus_of_lengths(const ScratchFolder& folder, const std::vector<std::size_t>& lengths,
                                       const data::Tokenizer& tokenizer = data::Tokenizer::bytes()) {
     std::vector<TokenRow> rows;

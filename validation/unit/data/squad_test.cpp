@@ -28,7 +28,7 @@ std::vector<SourceRow> rows_of(const std::string& path) {
     return rows;
 }
 
-// A file of one paragraph; `questions`: what stands in its list `qas`.
+// Returns a file of one paragraph; `questions` is the content of its list `qas`.
 std::string squad(const std::string& context, const std::string& questions) {
     return R"({"version": "1.1", "data": [{"title": "T", "paragraphs": [{"context": ")" + context +
            R"(", "qas": [)" + questions + "]}]}]}";

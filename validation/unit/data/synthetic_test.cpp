@@ -28,7 +28,7 @@ std::string field(const SourceRow& row, std::string_view name) {
     return "";
 }
 
-// The texts are what runs are compared by: a change here changes the losses in every record made with them.
+// Runs are compared on these texts. A change here changes the losses in all earlier records of such runs.
 TEST(Synthetic, IsTheSameTextOnEveryMachine) {
     Sha256 sum;
     for (const SourceRow& row : sample(700)) sum.update(row.text());
@@ -66,7 +66,7 @@ TEST(Synthetic, FollowsThePublishedLengths) {
     std::sort(lengths.begin(), lengths.end());
     const auto at = [&lengths](double share) { return lengths[static_cast<std::size_t>(share * 700)]; };
 
-    // A body ends with a whole statement, so short ones miss their aim by some characters.
+    // A body ends with a whole statement, so short bodies miss their target length by some characters.
     EXPECT_NEAR(at(0.10), 292, 30);
     EXPECT_NEAR(at(0.25), 411, 25);
     EXPECT_NEAR(at(0.50), 670, 25);
@@ -102,7 +102,7 @@ double unigram_bits(const std::vector<SourceRow>& rows) {
     return bits;
 }
 
-// Many words, so that a model has to learn them, in texts that differ from each other.
+// A model must have many words to learn, in texts that differ from each other.
 TEST(Synthetic, IsVaried) {
     const std::vector<SourceRow> rows = sample(300);
     std::set<std::string> names;

@@ -1,4 +1,4 @@
-// What is accepted as a GPT-2 style tokenizer, and the sentence for everything that is not.
+// Tests which files are accepted as GPT-2 style tokenizers, and the message for all others.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// 256 bytes; "ab" 256, "aab" 257, " aab" 258 by three merges; "<|endoftext|>" 259.
+// Returns a tokenizer of 256 bytes; "ab" 256, "aab" 257 and " aab" 258 by three merges; "<|endoftext|>" 259.
 json small_file() {
     const std::vector<std::string> texts{"aab aab aab ab"};
     return json::parse(Tokenizer::trained(texts, 260).to_bytes());
@@ -30,7 +30,7 @@ std::string refusal_of(const std::string& text) {
 }
 std::string refusal_of(const json& file) { return refusal_of(file.dump()); }
 
-// small_file() with the value at a JSON pointer replaced.
+// Returns small_file() with the value at a JSON pointer replaced.
 json changed(const char* pointer, const json& value) {
     json file = small_file();
     file[json::json_pointer(pointer)] = value;

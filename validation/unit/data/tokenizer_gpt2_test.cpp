@@ -1,4 +1,4 @@
-// GPT-2's own vocabulary, where the test data are there.
+// Tests GPT-2's own vocabulary if the test data are available.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

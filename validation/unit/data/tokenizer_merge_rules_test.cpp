@@ -15,7 +15,7 @@ Tokens applied(const MergeRules& rules, Tokens tokens) {
     return tokens;
 }
 
-// The definition, word for word: the earliest merge of the list that fits, at its leftmost place.
+// Applies the merges by their definition: the earliest merge of the list that fits, at its leftmost position.
 Tokens applied_slowly(const std::vector<Merge>& merges, Tokens tokens) {
     for (std::size_t rank = 0; rank < merges.size();) {
         std::size_t at = 0;
@@ -33,7 +33,7 @@ Tokens applied_slowly(const std::vector<Merge>& merges, Tokens tokens) {
     return tokens;
 }
 
-// Different pairs of earlier tokens, each with a token of its own.
+// Returns random merges of distinct pairs of earlier tokens; each merge makes a new token.
 std::vector<Merge> drawn_merges(std::uint32_t letters, std::size_t count, unsigned seed) {
     std::mt19937 random(seed);
     std::vector<Merge> merges;

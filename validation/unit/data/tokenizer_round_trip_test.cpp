@@ -1,4 +1,4 @@
-// decode(encode(x)) == x for any bytes, without any file.
+// Tests decode(encode(x)) == x for any bytes. No file is needed.
 #include <gtest/gtest.h>
 
 #include "data/tokenizer/byte_text.hpp"

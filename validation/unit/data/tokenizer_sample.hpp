@@ -1,4 +1,4 @@
-// Text and tokenizers that the tests of the tokenizers share; no file is needed for them.
+// Text and tokenizers that the tokenizer tests share. They need no files.
 #pragma once
 
 #include <random>
@@ -35,7 +35,7 @@ inline Tokenizer trained(std::size_t vocabulary_size = 320) {
 
 inline std::vector<Tokenizer> with_and_without_merges() { return {Tokenizer::bytes(), trained()}; }
 
-// `count` draws from `parts`, joined; the same for the same seed on every machine.
+// Returns `count` random draws from `parts`, joined. Equal seeds give equal texts on every machine.
 inline std::string drawn(const std::vector<std::string>& parts, std::size_t count, unsigned seed) {
     std::mt19937 random(seed);
     std::string joined;

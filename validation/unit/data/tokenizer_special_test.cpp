@@ -1,4 +1,4 @@
-// Special tokens that a task needs and a tokenizer did not come with.
+// Tests special tokens that a task needs and that a tokenizer lacks.
 #include <gtest/gtest.h>
 
 #include "error_message.hpp"

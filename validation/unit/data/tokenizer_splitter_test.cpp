@@ -42,7 +42,7 @@ TEST(Splitter, TakesForSpacesWhatUnicodeCallsWhiteSpace) {
                                           "\xe2\x80\xaf", "\xe2\x81\x9f", "\xe3\x80\x80"};
     for (const std::string& space : spaces)
         EXPECT_EQ(pieces("." + space + "."), (Pieces{".", space, "."})) << testing::PrintToString(space);
-    // U+001C to U+001F, U+180E and U+200B are none.
+    // U+001C to U+001F, U+180E and U+200B are not white space.
     for (const std::string other : {"\x1c", "\x1f", "\xe1\xa0\x8e", "\xe2\x80\x8b"})
         EXPECT_EQ(pieces("." + other + "."), Pieces{"." + other + "."}) << testing::PrintToString(other);
 }

@@ -12,13 +12,13 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// What was learned after the bytes, in order, the end token included.
+// Returns the tokens that were learned after the bytes, in order, including the end token.
 Texts learned(const Texts& texts, std::size_t vocabulary_size) {
     const std::vector<std::string> tokens = learn_merges(texts, vocabulary_size).tokens;
     return {tokens.begin() + byte_values, tokens.end()};
 }
 
-// The same by counting every pair anew for each merge.
+// Reference trainer that counts every pair again for each merge.
 class SlowTrainer {
 public:
     explicit SlowTrainer(const Texts& texts) {
@@ -29,7 +29,7 @@ public:
             });
     }
 
-    // The strings of all tokens but bytes, in order of first making; `merges` at most.
+    // Makes at most `merges` merges and returns their tokens as strings, in the order of their first merge.
     Texts learn(std::size_t merges) {
         Texts made;
         for (std::size_t i = 0; i < merges; ++i) {
@@ -46,7 +46,7 @@ private:
     using Pair = std::pair<std::string, std::string>;
 
     std::optional<Pair> best_pair() const {
-        std::map<Pair, int> counts;  // in the order of the bytes
+        std::map<Pair, int> counts;  // ordered by bytes, which decides ties
         for (const Texts& word : words_)
             for (std::size_t i = 0; i + 1 < word.size(); ++i) ++counts[{word[i], word[i + 1]}];
         const auto best = std::max_element(counts.begin(), counts.end(),
@@ -67,7 +67,7 @@ private:
 };
 
 TEST(Training, MergesTheMostFrequentPairFirst) {
-    // Pieces: "aab", " aab" twice, " ab". ab 4 times; then a+ab 3; then " "+aab 2; " "+ab once only.
+    // The pieces are "aab", " aab" twice, and " ab". Counts: ab 4; then a+ab 3; then " "+aab 2, " "+ab 1.
     const Texts texts{"aab aab aab ab"};
 
     EXPECT_EQ(learned(texts, 1000), (Texts{"ab", "aab", " aab", "<|endoftext|>"}));
@@ -75,7 +75,7 @@ TEST(Training, MergesTheMostFrequentPairFirst) {
 }
 
 TEST(Training, DecidesTiesByTheBytesOfThePair) {
-    // Pieces: "xy", " ab", " xy", " ab". " "+a, a+b and x+y twice each; then " a"+b and x+y.
+    // The pieces are "xy", " ab", " xy" and " ab". Twice each: " "+a, a+b and x+y; then " a"+b and x+y.
     EXPECT_EQ(learned({"xy ab xy ab"}, 1000), (Texts{" a", " ab", "xy", "<|endoftext|>"}));
 }
 
@@ -122,7 +122,7 @@ TEST(Training, ListsEveryMergeOnce) {
 TEST(Training, GivesEqualTokenizersForEqualTexts) {
     EXPECT_EQ(tokenizer_sample::trained().to_bytes(), tokenizer_sample::trained().to_bytes());
     EXPECT_EQ(tokenizer_sample::trained().hash(),
-              "a092e67d7ea761e6f1183f2b950848e2434a7ec293fcf41fd7ca6ad3925a1b34");  // on every machine
+              "a092e67d7ea761e6f1183f2b950848e2434a7ec293fcf41fd7ca6ad3925a1b34");  // equal on every machine
 }
 
 TEST(Training, PutsTheEndTokenLast) {

@@ -41,7 +41,7 @@ TEST(CopyRows, CopiesNumbersOf16BitsAsTheyAre) {
     EXPECT_EQ(to[1], -3.0F);
 }
 
-// Following a ghost's address would end the program.
+// A ghost has no memory; reading or writing at its address would end the program.
 TEST(CopyRows, CopiesNothingOfAGhostOrToOne) {
     std::array<float, 2> memory{1, 2};
     const Tensor own = matrix_in(memory, 1, 2, 2);

@@ -26,7 +26,7 @@ TEST(Slowness, OfOneChangesNothing) {
 
 TEST(Slowness, MakesKernelsTakeSoManyTimesAsLong) {
     constexpr int kernels = 128;
-    constexpr double each = 0x1p-16;  // seconds; sums of it are exact
+    constexpr double each = 0x1p-16;  // seconds; sums of a power of two are exact
     Slowness slowness = of({.all = 4});
     const double begin = now_seconds();
 
@@ -34,7 +34,7 @@ TEST(Slowness, MakesKernelsTakeSoManyTimesAsLong) {
     for (int kernel = 0; kernel < kernels; ++kernel) slowed += slowness.after_kernel(norm, each);
     slowness.settle();
 
-    const double spent = now_seconds() - begin;  // the kernels themselves were none
+    const double spent = now_seconds() - begin;  // no kernel was executed, so all of it is delay
     EXPECT_EQ(slowed, 4 * kernels * each);
     EXPECT_LE(slowness.owed(), 0);
     EXPECT_GE(spent, 3 * kernels * each - slowness.owed());

@@ -16,7 +16,7 @@ bool has_received(const StopSignals& signals, int signal) {
     return signals.received() == signal;
 }
 
-// Under nohup a test program would ignore it.
+// Sets the action of SIGHUP and restores it afterwards. A test program under nohup would ignore the signal.
 class HangUp {
 public:
     explicit HangUp(void (*action)(int)) : before_(std::signal(SIGHUP, action)) {}
@@ -71,7 +71,7 @@ TEST(StopSignals, ReachThreadsThatOthersStartedBefore) {
     early.join();
 }
 
-// As an MPI library may do while it starts.
+// The test replaces a handler, as an MPI library may do while it starts.
 TEST(StopSignals, AreTakenBack) {
     std::atomic<bool> is_over = false;
     std::thread early([&] {
@@ -111,7 +111,7 @@ TEST(StopSignals, HaveSomethingDoneAtOnce) {
     for (int i = 0; i < 10'000 && calls < 11; ++i) ::usleep(1000);
     EXPECT_EQ(calls, 11);
 
-    const SignalCall late(signals, [&] { calls += 100; });  // one has come already
+    const SignalCall late(signals, [&] { calls += 100; });  // a signal has come already
     EXPECT_EQ(calls, 111);
 }
 
@@ -125,7 +125,7 @@ TEST(StopSignals, DoNothingThatWasTakenBack) {
     EXPECT_TRUE(has_received(signals, SIGTERM));
     {
         const SignalCall waits(signals, [] {});
-    }  // for calls that are being made
+    }  // waits for running callbacks
     EXPECT_EQ(calls, 0);
 }
 

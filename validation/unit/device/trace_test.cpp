@@ -50,7 +50,7 @@ TEST(Trace, CountsWhatItHasNoRoomFor) {
 TEST(Trace, KnowsWhichStepAStretchCounts) {
     Trace trace({1, 100});
 
-    trace.begin_step(12, 2);  // the third of a stretch
+    trace.begin_step(12, 2);  // the third step of its segment
 
     EXPECT_EQ(trace.step(), 12U);
     EXPECT_EQ(trace.step_of_stretch(2), 12U);
@@ -81,7 +81,7 @@ TEST(TraceSpan, LastsFromItsBeginningToItsEnd) {
     EXPECT_EQ(events[1].lane, TraceLane::state);
 }
 
-// What began in a step that is traced belongs to it, however late it is done.
+// A job that is created in a traced step belongs to this step, even if it runs later.
 TEST(TracedJob, BelongsToTheStepInWhichItWasGiven) {
     Trace trace({4, 4});
     int done = 0;

@@ -10,7 +10,7 @@ using validation::ScratchFolder;
 
 constexpr std::size_t kibi = 1024;
 
-// A node of 1000 KiB, of which 800 are left, with control groups in a folder.
+// A node with 1000 KiB of memory, of which 800 KiB are available. Its control groups are files in a folder.
 class MemoryLimits : public ::testing::Test {
 protected:
     MemoryLimits() { write("proc/meminfo", "MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable: 800 kB\n"); }
@@ -32,7 +32,7 @@ protected:
         write(path + "/memory.stat", "anon 5\nactive_file " + std::to_string(cached) + "\n");
     }
 
-    // Lists the group, the size and the rest of each room.
+    // A limit: its group, its bytes and the bytes that are left.
     using Row = std::tuple<std::string, std::size_t, std::size_t>;
     std::vector<Row> rows() const {
         std::vector<Row> rows;
@@ -71,7 +71,7 @@ TEST_F(MemoryLimits, HaveTheGroupOfVersion1AndItsParents) {
     EXPECT_EQ(rows(), std::vector<Row>({node_, {"/slurm/job_7", 400000, 330000}}));
 }
 
-// Both versions are mounted, and memory belongs to the first.
+// Both versions are mounted, and version 1 controls memory.
 TEST_F(MemoryLimits, AreThoseOfVersion1OnAHybridSystem) {
     write("proc/self/cgroup", "4:memory:/job\n0::/job\n");
     group_1("sys/fs/cgroup/memory/job", "400000", 0);
@@ -80,7 +80,7 @@ TEST_F(MemoryLimits, AreThoseOfVersion1OnAHybridSystem) {
     EXPECT_EQ(rows(), std::vector<Row>({node_, {"/job", 400000, 400000}}));
 }
 
-// The path is one outside of the container, whose own limit is that of its topmost group.
+// The path is one outside of the container. The container's limit is that of the topmost group that it sees.
 TEST_F(MemoryLimits, HaveTheLimitOfAContainer) {
     for (const std::string path : {"/docker/0123", "/../../docker/0123", "/"}) {
         write("proc/self/cgroup", "0::" + path + "\n");
@@ -97,7 +97,7 @@ TEST_F(MemoryLimits, LeaveOutLimitsThatTheNodeDoesNotReach) {
     EXPECT_EQ(rows(), std::vector<Row>({node_}));
 }
 
-// It holds more than it may, and is about to be killed.
+// The group uses more than its limit, and its processes are about to be killed.
 TEST_F(MemoryLimits, HaveNothingLeftAboveTheLimit) {
     write("proc/self/cgroup", "0::/job\n");
     group_2("sys/fs/cgroup/job", "1000", 2000);

@@ -15,13 +15,13 @@ namespace {
 
 using validation::message_of;
 
-constexpr double soon = 0.01;  // seconds, and longer than what is polled without sleep
+constexpr double soon = 0.01;  // seconds; longer than the phase of polls without sleep
 
 std::string something() { return "something"; }
 
 bool never() { return false; }
 
-// How often it was called, and what it was told.
+// Counts the calls of `look` and keeps the last message of `tell`.
 struct Listener {
     int looks = 0;
     std::string heard;
@@ -97,7 +97,7 @@ TEST(Wait, SaysHowLongItHasLasted) {
     EXPECT_LT(seconds[1], seconds[2]);
 }
 
-// As after a suspension: more time than its patience between two polls.
+// As after a suspension, more than `stall_seconds` pass between two polls.
 TEST(Wait, DoesNotCountTimeInWhichItDoesNotRun) {
     int polls = 0;
     const auto sleeps_once = [&] {

@@ -36,8 +36,8 @@ TEST(Worker, WorksBehindTheOneThatMadeIt) {
     EXPECT_TRUE(worker.is_done(job));
 }
 
-// Under ThreadSanitizer this shows whether the worker looks for an error under the lock before it begins a job:
-// the caller clears the error of the first job while the second runs. Relaxed flags order nothing else.
+// ThreadSanitizer reports a race here if the worker looks for an error without the lock before it begins a job.
+// The caller clears the error of the first job while the second runs. Relaxed flags order nothing else.
 TEST(Worker, LooksForErrorsUnderTheLock) {
     std::atomic<bool> has_begun = false;
     std::atomic<bool> may_end = false;

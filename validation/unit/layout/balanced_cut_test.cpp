@@ -39,7 +39,7 @@ TEST(BalancedCuts, MakeTheSlowestStageFast) {
     EXPECT_EQ(balanced_cuts(taking({0, 0, 5}), stages(3)), (Counts{1, 1, 1}));
 }
 
-// All have a slowest stage of 9.
+// Several cuts have a slowest stage of 9.
 TEST(BalancedCuts, AreTheMostEvenOfEqualOnes) {
     EXPECT_EQ(balanced_cuts(taking({1, 1, 1, 1, 1, 1, 9}), stages(3)), (Counts{3, 3, 1}));
 }
@@ -64,7 +64,7 @@ TEST(BalancedCuts, ShareTheUpdateAmongTheMicrobatches) {
     EXPECT_EQ(balanced_cuts(layers, rules), (Counts{2, 2}));
 }
 
-// Layer 1 hands on what takes three seconds there and three back.
+// The rows that layer 1 sends onward take three seconds, and so do their gradients.
 TEST(BalancedCuts, AvoidWhatIsDearToSend) {
     std::vector<LayerLoad> layers = taking({2, 2, 2, 2});
     layers[1].row_bytes = 30;
@@ -86,7 +86,7 @@ TEST(BalancedCuts, KeepTheLimitOfEveryStage) {
     EXPECT_EQ(refusal(layers, rules),
               "no cut of 4 layers into 2 stages keeps each within 29 bytes: the best needs 30; raise "
               "--memory-limit, or use more stages, smaller micro-batches or --recompute");
-    rules.stages[0].recomputes = true;  // and keeps nothing, for nothing is handed on here
+    rules.stages[0].recomputes = true;  // it keeps only rows to send, of 0 bytes here
     EXPECT_EQ(balanced_cuts(layers, rules), (Counts{2, 2}));
 }
 
@@ -97,7 +97,7 @@ TEST(BalancedCuts, GiveLessToSlowerDevices) {
     EXPECT_EQ(balanced_cuts(kinds, rules), (Counts{3, 3}));
     rules.stages[1].kinds = {1};
     EXPECT_EQ(balanced_cuts(kinds, rules), (Counts{4, 2}));
-    rules.stages[0].kinds = {0, 1};  // the slower of which counts
+    rules.stages[0].kinds = {0, 1};  // the slower kind counts
     EXPECT_EQ(balanced_cuts(kinds, rules), (Counts{3, 3}));
     rules.stages[1].kinds = {0};
     EXPECT_EQ(balanced_cuts(kinds, rules), (Counts{2, 4}));
@@ -110,7 +110,7 @@ TEST(BalancedCuts, RefuseMoreStagesThanLayers) {
     EXPECT_EQ(refusal(taking({1, 1}), stages(3)), message);
 }
 
-// What the header says, layer by layer.
+// Computes the seconds of a stage layer by layer, as the header defines them; `never` above the memory limit.
 double seconds_of(const std::vector<LayerLoad>& layers, const BalanceRules& rules, std::size_t stage,
                   std::size_t begin, std::size_t end) {
     const StagePlace& place = rules.stages[stage];
@@ -134,7 +134,7 @@ double seconds_of(const std::vector<LayerLoad>& layers, const BalanceRules& rule
     return rules.memory_limit > 0 && bytes > rules.memory_limit ? never : seconds;
 }
 
-// Of the devices that hold the stage.
+// Returns the seconds on the slowest kind of device that holds the stage.
 double seconds_of(const Kinds& kinds, const BalanceRules& rules, std::size_t stage, std::size_t begin,
                   std::size_t end) {
     double seconds = 0;
@@ -154,7 +154,7 @@ double update_of(const Kinds& kinds, const BalanceRules& rules, std::size_t stag
     return longest;
 }
 
-// Less is better, field by field.
+// Quality of a cut, compared field by field; less is better.
 struct Merit {
     double slowest = 0;
     double longest_update = 0;
@@ -176,7 +176,7 @@ Merit merit_of(const Kinds& kinds, const BalanceRules& rules, const Counts& cuts
     return merit;
 }
 
-// Of all ways to cut what `cuts` leaves, one after the other.
+// Returns the best merit over all ways to cut the layers that `cuts` leaves.
 Merit best_merit(const Kinds& kinds, const BalanceRules& rules, Counts& cuts) {
     const std::size_t left = kinds.front().size() - std::accumulate(cuts.begin(), cuts.end(), std::size_t{0});
     const std::size_t stages_left = rules.stages.size() - cuts.size();
@@ -191,13 +191,13 @@ Merit best_merit(const Kinds& kinds, const BalanceRules& rules, Counts& cuts) {
     return best;
 }
 
-// One of two, or both.
+// Returns one of the two kinds, or both.
 std::vector<std::size_t> kinds_by(std::uint32_t number) {
     if (number % 3 == 2) return {0, 1};
     return {number % 3};
 }
 
-// Devices of two kinds, that hand on as many rows.
+// Returns random loads of two kinds of devices, with equal row sizes.
 Kinds random_kinds(std::uint64_t seed) {
     Kinds kinds{random_loads(8, seed), random_loads(8, seed + 1000)};
     for (std::size_t l = 0; l < 8; ++l) kinds[1][l].row_bytes = kinds[0][l].row_bytes;

@@ -27,7 +27,7 @@ Filled filled(std::vector<HeldTensor> tensors, const BucketRules& rules) {
     return all;
 }
 
-// Calls `check` with every way to hold tensors under every kind of rules.
+// Calls `check` for every case of held_cases() under every set of rules.
 template <class Check>
 void for_all_cases(Check check) {
     for (const BucketRules rules : {BucketRules{}, BucketRules{1, 1}, BucketRules{1, 8}, BucketRules{6, 12},
@@ -42,7 +42,7 @@ void for_all_cases(Check check) {
 TEST(Buckets, HoldEveryElementOfAPieceInOneShard) {
     for_all_cases([](const Filled& all) {
         std::map<std::size_t, std::map<std::pair<std::size_t, std::size_t>, int>>
-            visits;  // of a piece's elements
+            visits;  // visits per element, by piece
         for (const Bucket& bucket : all.buckets) {
             for (const auto& [piece, box, owner] : bucket.shards) {
                 ASSERT_EQ(intersection(box, all.pieces[piece].box), box);
@@ -73,7 +73,7 @@ TEST(Buckets, HaveShardsOfWholeRowsOwnedByHolders) {
     });
 }
 
-// A shard follows another within its piece's rows, or begins the bucket's next piece.
+// Each shard continues the rows of its piece or begins the bucket's next piece.
 TEST(Buckets, ListTheirShardsPieceByPieceRowsAscending) {
     for_all_cases([](const Filled& all) {
         for (const Bucket& bucket : all.buckets) {
@@ -145,7 +145,7 @@ TEST(Buckets, AreFullOnceTheyAreAsLargeAsALargePiece) {
 TEST(Buckets, CutLargePiecesByRows) {
     const auto all = filled({whole_tensor("table", 10, 5, {0, 1})}, {.large = 10, .largest = 20});
 
-    ASSERT_EQ(all.buckets.size(), 3U);  // of 4, 3, 3 rows
+    ASSERT_EQ(all.buckets.size(), 3U);  // 4, 3 and 3 rows
     EXPECT_EQ(all.buckets[0].elements, 20U);
     EXPECT_EQ(all.buckets[2].elements, 15U);
     EXPECT_EQ(all.buckets[2].shards[0].box, (Box{{7, 2}, {0, 5}}));
@@ -195,12 +195,12 @@ TEST(Buckets, BalanceTheirOwnersWithinOneRow) {
 
             ASSERT_EQ(elements.size(), ranks.size());
             const auto [least, most] = std::ranges::minmax(elements | std::views::values);
-            EXPECT_LE(most - least, std::min<std::size_t>(tensors, 5));  // the longest row
+            EXPECT_LE(most - least, std::min<std::size_t>(tensors, 5));  // elements of the longest row
         }
     }
 }
 
-// 128 replicas of teams of eight, 300 matrices: what a large cluster's ranks work out each for themselves.
+// 300 matrices on 128 replicas of teams of eight. On a large cluster each rank computes these buckets itself.
 TEST(Buckets, AreFilledForAThousandRanks) {
     std::vector<HeldTensor> tensors;
     for (std::size_t t = 0; t < 300; ++t) {

@@ -12,7 +12,7 @@
 namespace trireme::layout {
 namespace {
 
-// Ranks with gaps between them, the one in the middle not the lowest.
+// Returns a circle of ranks with gaps between them. Its root, rank 17, is not the lowest of five or more.
 Circle circle_of(int size, Spread spread) {
     Circle circle{.spread = spread};
     for (int place = 0; place < size; ++place) circle.ranks.push_back((5 * place + 17) % 37);
@@ -29,9 +29,10 @@ void for_each_circle(Use&& use) {
     }
 }
 
-// Rounds until all have heard, where everybody who has heard before tells one in each.
+// Simulates a broadcast in which each rank that has the message sends it to one rank per round. Returns the
+// number of rounds; -1 if a rank never receives the message.
 int simulated_rounds(const Circle& circle) {
-    std::map<int, std::size_t> told{{circle.ranks.front(), 0}};  // by those who have heard
+    std::map<int, std::size_t> told{{circle.ranks.front(), 0}};  // messages sent, per rank that has received
     int rounds = 0;
     for (; told.size() < circle.ranks.size(); ++rounds) {
         const std::map<int, std::size_t> before = told;
@@ -41,7 +42,7 @@ int simulated_rounds(const Circle& circle) {
             ++told.at(rank);
             told.emplace(below[count], 0);
         }
-        if (told == before) return -1;  // somebody is never told
+        if (told == before) return -1;  // a rank never receives it
     }
     return rounds;
 }
@@ -85,7 +86,7 @@ TEST(Circle, ReachesAllInItsRounds) {
     });
 }
 
-// By hand: in the first round 7 tells one who has half of the others behind him.
+// By hand: in the first round the root, rank 7, sends to a rank whose subtree has half of all ranks.
 TEST(Circle, OfFourIsTwoPairsInATree) {
     const Circle tree{.ranks = {7, 2, 9, 4}}, direct{.ranks = {7, 2, 9, 4}, .spread = Spread::direct};
 

@@ -65,7 +65,7 @@ TEST(HeldState, KeepsMomentsOfAllThatItHoldsWhereTheOptimizerIsWhole) {
     EXPECT_EQ(states[1].owned, (std::vector<TensorBox>{{0, {{2, 2}, {0, 3}}}}));
 }
 
-// Queries, keys and values side by side in memory, apart in the tensor.
+// Fused projections such as queries and keys are adjacent in memory but apart in the tensor.
 TEST(PlacementsWithin, SayWhereAPartOfMemoryComesFrom) {
     const std::vector<Placement> placements{{.box = {{0, 2}, {4, 3}}, .row = 0, .column = 0},
                                             {.box = {{0, 2}, {20, 3}}, .row = 0, .column = 3}};

@@ -16,14 +16,14 @@ std::vector<layout::Slice> shifted(std::vector<layout::Slice> slices, std::size_
     return slices;
 }
 
-// q | k | v, each as wide, each cut by the same shares: three boxes for each rank.
+// Returns the slices of q | k | v, which have equal widths and equal shares: three boxes per rank.
 std::vector<layout::Slice> fused_slices(std::size_t rows, std::size_t width, int first,
                                         const std::vector<std::size_t>& shares) {
     const std::vector<layout::Slice> q = column_slices(rows, width, first, shares);
     return joined(joined(q, shifted(q, width)), shifted(q, 2 * width));
 }
 
-// Two groups of 3 columns over four ranks: two ranks hold each.
+// Returns two groups of 3 columns over four ranks; two ranks hold each group.
 std::vector<layout::Slice> groups_held_twice() {
     std::vector<layout::Slice> slices;
     for (int rank = 0; rank < 4; ++rank) {

@@ -7,12 +7,12 @@
 namespace trireme::layout {
 namespace {
 
-// Two stages: two replicas of unlike shares, then one; rank 5 is idle.
+// Two stages: the first has two replicas, one with uneven shares; the second has one replica. Rank 5 is idle.
 Layout sound_layout() {
     return {10, {{{0, 5}, {{{0, 1}, {5, 3}}, {{2}, {1}}}}, {{5, 5}, {{{3, 4}, {1, 1}}}}}, {5}};
 }
 
-// What check_layout says of the sound layout after `change`, on six ranks.
+// Returns what check_layout() says of the sound layout after `change`, with six ranks.
 template <class Change>
 std::string refusal(Change change) {
     Layout layout = sound_layout();

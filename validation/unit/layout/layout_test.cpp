@@ -32,7 +32,7 @@ TEST(GridLayout, GivesEachRankItsPlace) {
     }
 }
 
-// Stages 0 1 2 go down the row, 3 4 5 come back.
+// Stages 0, 1 and 2 go down the pipeline; stages 3, 4 and 5 come back.
 TEST(GridLayout, PlacesChunksInAV) {
     const Layout layout =
         grid_layout({.pipe = 3, .data = 2, .tensor = 2, .chunks = 2, .placement = ChunkPlacement::v_shaped},

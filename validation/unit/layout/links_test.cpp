@@ -26,7 +26,7 @@ TEST(Links, AreThoseOfTheSmallestGroupThatHasBoth) {
     EXPECT_EQ(link_between({}, 0, 1), Link{});
 }
 
-// Three ranks: two rounds forth and two back, of a third of the bytes each.
+// An all-reduce over three ranks takes two rounds forth and two back, each with a third of the bytes.
 TEST(Links, SumInARing) {
     EXPECT_EQ(sum_seconds(fast, 3, 24), 4 * (1 + 1));
     EXPECT_EQ(sum_seconds(fast, 1, 24), 0);

@@ -25,7 +25,7 @@ TEST(Within, LeavesOutWhatIsOfOtherTeams) {
     EXPECT_EQ(within({}, {0, 1}), Migrations{});
 }
 
-// Rank 5 computes half of each product: of the first two others compute as much, of the others less.
+// Rank 5 computes half of each matmul. Helper ranks compute the rest of the first two and less of the others.
 TEST(LeftOut, IsWhatNeitherARankNorAnotherComputes) {
     const Migrations all{{5, 3, some}, {5, 9, {0, 0.25, 0.125, 0.125}}, {3, 5, others}};
 

@@ -14,7 +14,7 @@ namespace {
 
 using Counts = std::vector<std::size_t>;
 
-// One layer of the embedding, two of each block, two of the head.
+// Returns the layers of a model: one of the embedding, two per block, and the final norm and the head.
 std::vector<LayerFacts> model(std::size_t blocks, std::size_t embedding = 40, std::size_t half = 4,
                               std::size_t head = 40) {
     std::vector<LayerFacts> layers{{0, embedding, false}};
@@ -49,7 +49,7 @@ TEST(Partition, TypeCountsBlocks) {
 }
 
 TEST(Partition, ParametersMakesTheLargestStageSmall) {
-    EXPECT_EQ(cut_layers(model(12), 4, "parameters"), (Counts{3, 12, 10, 2}));  // 48, 48, 40, 40
+    EXPECT_EQ(cut_layers(model(12), 4, "parameters"), (Counts{3, 12, 10, 2}));  // 48, 48, 40 and 40 parameters
     EXPECT_EQ(cut_layers(items({9, 1, 1, 1}), 2, "parameters"), (Counts{1, 3}));
 }
 
@@ -70,7 +70,7 @@ std::size_t largest_sum(const Counts& parameters, const Counts& cuts) {
     return largest;
 }
 
-// Of all ways to cut, one after the other.
+// Returns the optimum over all cuts, which it tries one by one.
 std::size_t smallest_largest_sum(const Counts& parameters, std::size_t stages) {
     if (stages == 1) return std::accumulate(parameters.begin(), parameters.end(), std::size_t{0});
     std::size_t best = SIZE_MAX;

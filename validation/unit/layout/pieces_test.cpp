@@ -28,7 +28,7 @@ std::vector<int> holders_of(const HeldTensor& tensor, std::size_t row, std::size
     return {holders.begin(), holders.end()};
 }
 
-// The tensor's pieces that hold an element.
+// Returns the pieces of `tensor` that hold an element.
 std::vector<Piece> pieces_at(const std::vector<Piece>& pieces, std::size_t tensor, std::size_t row,
                              std::size_t column) {
     std::vector<Piece> found;

@@ -27,7 +27,7 @@ std::string refusal(const std::vector<LayerLoad>& layers, const PipedreamRules& 
     return validation::message_of<ConfigError>([&] { share_layers(layers, rules); });
 }
 
-// "0-0: 0 1 2, 1-2: 3": the layers of each stage and its ranks.
+// Describes the layers and the ranks of each stage: "0-0: 0 1 2, 1-2: 3".
 std::string shown(const SharedLayers& shared) {
     std::string text;
     for (const StageLayout& stage : shared.layout.stages) {
@@ -37,7 +37,7 @@ std::string shown(const SharedLayers& shared) {
     return text;
 }
 
-// Sums of gradients are free within a rank, and dear among several.
+// All-reduces of gradients are free within a rank and expensive among several.
 const std::vector<LinkLevel> slow_link{{.link = {.bandwidth = 1}}};
 
 TEST(PipeDream, GivesAHeavyFirstLayerReplicas) {
@@ -70,15 +70,15 @@ TEST(PipeDream, MakesReplicasWhereMessagesAreDear) {
     EXPECT_EQ(shared.seconds, 16);
 }
 
-// One micro-batch is never split: a second replica would have nothing to do.
+// A micro-batch is never split, so a second replica would have nothing to do.
 TEST(PipeDream, CountsWholeMicrobatches) {
     EXPECT_EQ(shown(share_layers(taking({4, 4}), {.ranks = 2, .microbatches = 1})), "0-0: 0, 1-1: 1");
     EXPECT_EQ(share_layers(taking({4, 5}), {.ranks = 2, .microbatches = 3}).seconds,
               15);  // 5 * 3, and not 9 * 2
 }
 
-// The first layer needs 5 bytes, and 10 for each micro-batch: its own and one for every rank behind its
-// replicas.
+// The first layer needs 5 bytes, and 10 per stored micro-batch: the one that it computes, and ceil(b / r) more
+// for r replicas and b ranks in later stages.
 TEST(PipeDream, KeepsTheLimitOfEveryRank) {
     std::vector<LayerLoad> layers = taking({12, 3, 3});
     layers[0].kept_bytes = 10;
@@ -97,7 +97,7 @@ TEST(PipeDream, KeepsTheLimitOfEveryRank) {
               "more ranks, smaller micro-batches or --recompute full");
 }
 
-// Within a node sums are free, and between nodes dear: a node for each half of the layers.
+// All-reduces are free within a node and expensive between nodes, so each half of the layers gets a node.
 TEST(PipeDream, KeepsSumsWithinANode) {
     std::vector<LayerLoad> layers = taking({2, 2, 2, 2});
     for (LayerLoad& layer : layers) layer.parameter_bytes = 1000;
@@ -108,8 +108,8 @@ TEST(PipeDream, KeepsSumsWithinANode) {
     EXPECT_EQ(shown(shared), "0-1: 0 1, 2-3: 2 3");
 }
 
-// A rank can hold half of the layers, and rows are dear to send between nodes: a pipeline in each. The replicas
-// of a stage take turns, so that a micro-batch stays in its node.
+// A rank can hold half of the layers, and rows are expensive to send between nodes, so each node gets a
+// pipeline. The replicas of a stage take turns, so that a micro-batch stays in its node.
 TEST(PipeDream, PutsAPipelineIntoEachNode) {
     std::vector<LayerLoad> layers = taking({2, 2, 2, 2});
     for (LayerLoad& layer : layers) layer.held_bytes = 10;
@@ -129,17 +129,17 @@ TEST(PipeDream, RefusesMoreRanksThanItSearchesFor) {
         "--partition pipedream shares layers among up to 1024 ranks, not 1025; use a grid, or a layout file");
 }
 
-// A whole structure, with all that takes time in it.
+// The stages of a plan and its slowest communication.
 struct Structure {
     struct Stage {
         Range layers;
         int ranks = 1;
     };
     std::vector<Stage> stages;
-    double dearest = 0;  // of its sums and messages
+    double dearest = 0;  // seconds of its slowest all-reduce or messages
 };
 
-// Every structure there is, one after the other, for groups of groups.
+// Tries every structure for nested groups of ranks.
 class AllStructures {
 public:
     AllStructures(const std::vector<LayerLoad>& layers, const PipedreamRules& rules)
@@ -189,7 +189,7 @@ private:
         return static_cast<double>(bytes);
     }
 
-    // On `parts` parts of a group of level `level` - 1, of which there are `copies`.
+    // Returns the structures of `run` on `parts` groups of level `level` - 1, with `copies` copies of each.
     std::vector<Structure> of_parts(std::size_t level, Range run, int parts, int copies) const {
         std::vector<Structure> all = of_equal_parts(level, run, parts, copies);
         for (std::size_t first = 1; first < run.count; ++first) {
@@ -244,8 +244,8 @@ std::vector<LinkLevel> random_links(int inner, std::uint64_t seed) {
     return links;
 }
 
-// That the layout has all layers and ranks once, and takes the time that is said of it where it is known: sums
-// and messages of several levels do not show in it.
+// Expects that the layout has all layers and ranks once, and that its computed time is at most the stated one.
+// The computed time omits all-reduces and messages, which a layout does not show for several levels.
 void expect_whole(const std::vector<LayerLoad>& layers, const PipedreamRules& rules,
                   const SharedLayers& shared) {
     EXPECT_NO_THROW(check_layout(shared.layout, rules.ranks, layers.size(), "it"));

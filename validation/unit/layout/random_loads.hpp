@@ -1,4 +1,4 @@
-// Layers that cost anything, in whole numbers, so that sums are exact.
+// Layers with random costs, which are whole numbers so that sums are exact.
 #pragma once
 
 #include <vector>

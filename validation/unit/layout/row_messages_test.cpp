@@ -43,7 +43,7 @@ TEST(RowMessages, GiveEachReceiverWhatItNeedsFromThoseWhoHaveIt) {
             const auto receivers = team(10, 1 + code / 5);
             const auto has = cut_evenly(rows, senders.size());
             const auto needs = cut_evenly(rows, receivers.size());
-            std::map<int, std::size_t> next;  // each receiver's first row that has not come yet
+            std::map<int, std::size_t> next;  // first row that has not come yet, per receiver
 
             for (const auto& [source, destination, range] : row_messages(rows, senders, receivers, true)) {
                 const Range need = needs[static_cast<std::size_t>(destination - 10)];

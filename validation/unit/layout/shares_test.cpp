@@ -20,7 +20,7 @@ Counts shares(std::size_t count, const Counts& weights) {
     return counts(cut_in_shares(count, weights, "heads"));
 }
 
-// Whether the ranges follow each other from 0 to `count`.
+// True if the ranges follow each other from 0 to `count`.
 bool are_gapless(const std::vector<Range>& ranges, std::size_t count) {
     std::size_t next = 0;
     for (const Range& range : ranges) {
@@ -37,9 +37,9 @@ TEST(CutInShares, IsInProportion) {
 
 TEST(CutInShares, GivesWhatIsLeftToThoseWhoHaveTheLeastForTheirWeightFirstOfEqualOnesFirst) {
     EXPECT_EQ(shares(4, {1, 1, 1}), (Counts{2, 1, 1}));
-    EXPECT_EQ(shares(12, {5, 2, 1}), (Counts{8, 3, 1}));  // 7.5, 3, 1.5
-    EXPECT_EQ(shares(7, {1, 2, 2}), (Counts{1, 3, 3}));   // 1.4, 2.8, 2.8
-    EXPECT_EQ(shares(6, {1, 3}), (Counts{1, 5}));         // 1.5, 4.5: five take 5/3, two would take 2
+    EXPECT_EQ(shares(12, {5, 2, 1}), (Counts{8, 3, 1}));  // exact: 7.5, 3, 1.5
+    EXPECT_EQ(shares(7, {1, 2, 2}), (Counts{1, 3, 3}));   // exact: 1.4, 2.8, 2.8
+    EXPECT_EQ(shares(6, {1, 3}), (Counts{1, 5}));         // exact: 1.5, 4.5; 5/3 < 2/1 per weight
 }
 
 TEST(CutInShares, GivesEveryoneAtLeastOne) {

@@ -5,7 +5,7 @@
 namespace trireme::layout {
 namespace {
 
-Layout unlike_replicas() {  // (3, 3, 2)
+Layout unlike_replicas() {  // 3, 3 and 2 replicas
     return {6,
             {{{0, 2}, {{{0}, {1}}, {{1}, {1}}, {{2}, {1}}}},
              {{2, 2}, {{{3}, {1}}, {{4}, {1}}, {{5}, {1}}}},

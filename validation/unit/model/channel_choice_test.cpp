@@ -28,11 +28,11 @@ List all_of(std::size_t channels) {
 TEST(KeptCount, LeavesOutTheNearestNumberOfTilesAndKeepsOne) {
     EXPECT_EQ(kept_count(64, 0), 64);
     EXPECT_EQ(kept_count(64, 0.5), 32);
-    EXPECT_EQ(kept_count(64, 0.06), 64);  // 3.84 channels are nearer to none than to 8
+    EXPECT_EQ(kept_count(64, 0.06), 64);  // 3.84 channels are nearer to 0 than to 8
     EXPECT_EQ(kept_count(64, 0.07), 56);
     EXPECT_EQ(kept_count(64, 0.99), 8);
     EXPECT_EQ(kept_count(20, 0.5), 12);
-    EXPECT_EQ(kept_count(20, 0.9), 12);  // of 4 there is no tile
+    EXPECT_EQ(kept_count(20, 0.9), 12);  // the last 4 channels are not a whole tile
     EXPECT_EQ(kept_count(8, 0.9), 8);
     EXPECT_EQ(kept_count(5, 0.9), 5);
 }
@@ -64,7 +64,7 @@ TEST(ChannelChoice, AtRandomIsASubsetThatItsKeyAloneDecides) {
     EXPECT_NE(chosen(ChannelPolicy::random, any, 24, RandomKey{8}.then("weight").then(1)), list);
 }
 
-// Of 200 draws of 16 of 64 each channel is in 50, with a deviation of 6.1.
+// Each channel is expected in 50 of 200 draws of 16 of 64 channels, with a standard deviation of 6.1.
 TEST(ChannelChoice, AtRandomTakesEachChannelAlikeOften) {
     std::vector<int> times(64, 0);
     for (std::uint64_t period = 0; period < 200; ++period) {
@@ -87,9 +87,9 @@ TEST(ChannelChoice, RefusesMoreThanThereAre) {
               "3 channels were to be chosen of 2");
 }
 
-// Three periods of four channels, of which two are kept from the second on. By hand:
+// Three periods with four channels; two are kept from the second period on. Computed by hand:
 //   change 5 1 4 2   all were kept       scores 5 1 4 2        kept 0 2
-//   change 1 9 3 9   0 and 2 were kept   scores 1 1 3 2        kept 2 3: the one of 2 comes back
+//   change 1 9 3 9   0 and 2 were kept   scores 1 1 3 2        kept 2 3: channel 3, with score 2, comes back
 //   change 9 9 0 1   2 and 3 were kept   scores 1 1 0 1        kept 0 1
 TEST(ChannelChoice, ByPriorityBringsStarvedChannelsBack) {
     Scores variation(4, 1.0);
@@ -106,15 +106,15 @@ TEST(ChannelChoice, ByPriorityBringsStarvedChannelsBack) {
     EXPECT_EQ(variation, (Scores{1, 1, 0, 1}));
 }
 
-// The second varies half as much as the third: in proportion 1 to 1/2 to nothing. Of works of 64 each half of
-// 96 channels is 48, so 2/3 of 48 and 1/3.
+// The second projection varies half as much as the third, so the skipped fractions are 1 : 1/2 : 0. A quarter
+// of all work (3 x 64) is 48: the first skips 2/3 of it and the second 1/3.
 TEST(KeptCounts, LeaveOutLessOfWhatVariesMore) {
     const std::vector<ResizableWork> all{{64, 64, 0}, {64, 64, 1}, {64, 64, 2}};
 
     EXPECT_EQ(kept_counts(all, 0.25, 0.75), (Counts{64 - 32, 64 - 16, 64}));
 }
 
-// Nobody may leave out more than half: what the first cannot, the second does, and then the last.
+// No projection skips more than the limit. The second skips what the first may not, and then the third.
 TEST(KeptCounts, HandOnWhatTheLimitForbids) {
     const std::vector<ResizableWork> all{{64, 64, 0}, {64, 64, 1}, {64, 64, 2}};
 
@@ -137,7 +137,7 @@ TEST(KeptCounts, KeepATileOfEachAndAllOfWhatHasNone) {
     EXPECT_EQ(kept_counts(all, 0.95, 0.99), (Counts{5, 8, 8}));
 }
 
-// Projections of many sizes that vary in many ways: the work left out is right to within a tile's.
+// Projections differ in size and variation. The skipped work is right to within a tile.
 TEST(KeptCounts, LeaveOutTheWantedWorkToWithinATile) {
     for (std::uint64_t trial = 0; trial < 200; ++trial) {
         const RandomKey key = RandomKey{1}.then(trial);
@@ -172,13 +172,13 @@ TEST(LentCounts, AreWholeTilesNearestToTheParts) {
 
     EXPECT_EQ(counts(64, {0.25, 0.5}), (Counts{16, 32}));
     EXPECT_EQ(counts(64, {0.5, 0, 0.125}), (Counts{32, 0, 8}));
-    EXPECT_EQ(counts(64, {0.06}), (Counts{0}));  // 3.84 channels are nearer to none than to 8
+    EXPECT_EQ(counts(64, {0.06}), (Counts{0}));  // 3.84 channels are nearer to 0 than to 8
     EXPECT_EQ(counts(64, {0.07}), (Counts{8}));
     EXPECT_EQ(counts(64, {}), Counts{});
     EXPECT_EQ(counts(64, {0, 0}), (Counts{0, 0}));
 }
 
-// Each alone would be nearer to nothing; together they are 1.6 tiles.
+// Each fraction alone would round to zero; together they are 1.6 tiles.
 TEST(LentCounts, AddUpBeforeTheyAreRounded) {
     const Counts counts = lent_counts(64, Scores(4, 0.05));
 
@@ -194,12 +194,12 @@ TEST(LentCounts, LeaveATile) {
 
     EXPECT_EQ(lent(64, {1}), 56);
     EXPECT_EQ(lent(64, {0.5, 0.5}), 56);
-    EXPECT_EQ(lent(20, {0.9}), 8);  // of 4 there is no tile, and 12 are left
+    EXPECT_EQ(lent(20, {0.9}), 8);  // the last 4 channels are not a whole tile, and 12 are left
     EXPECT_EQ(lent(16, {0.5, 0.4}), 8);
     for (std::size_t narrow = 1; narrow < 16; ++narrow) EXPECT_EQ(lent(narrow, {0.5, 0.49}), 0) << narrow;
 }
 
-// Of a rank's channels and up to seven helpers, some of which get nothing.
+// Random fractions of a rank's channels for up to seven helpers; some fractions are zero.
 TEST(LentCounts, AreRightOfWhateverParts) {
     for (std::uint64_t trial = 0; trial < 2000; ++trial) {
         SCOPED_TRACE(cat("trial ", trial));

@@ -23,7 +23,7 @@ std::string complaint(const std::string& text) {
     return message_of<ConfigError>([&] { read(text); });
 }
 
-// The text with other settings; a null says nothing.
+// Returns `text` with changed settings. A null counts as an absent setting.
 std::string with(const char* text, const json& changes) {
     json file = json::parse(text);
     file.update(changes);
@@ -70,7 +70,7 @@ TEST(ConfigJson, OfTheFifthTransformersIsReadToo) {
     EXPECT_EQ(read(texts::bert_since).task, Task::classify);
     EXPECT_EQ(read(texts::bert_since).labels, 2U);
     EXPECT_EQ(read(texts::vit_since).labels, 5U);
-    EXPECT_TRUE(read(texts::vit_since).label_names.empty());  // those that transformers makes up
+    EXPECT_TRUE(read(texts::vit_since).label_names.empty());  // placeholders are dropped
     EXPECT_EQ(read(texts::vit_since).positions, 5U);
 }
 
@@ -241,7 +241,7 @@ TEST(ConfigJson, RefusesArchitecturesThatAreNotOurs) {
 struct Refusal {
     const char* text;
     json changes;
-    const char* message;  // a part of it
+    const char* message;  // a substring of the message
 };
 
 void expect_refusals(const std::vector<Refusal>& refusals) {

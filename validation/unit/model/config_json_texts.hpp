@@ -1,5 +1,5 @@
-// config.json files as transformers writes them: before its fifth version for models that others published,
-// and by its fifth for tiny ones.
+// Texts of config.json files as transformers writes them: of published models by versions before 5 (`_before`),
+// and of tiny models by version 5 (`_since`).
 #pragma once
 
 namespace trireme::model::texts {

@@ -13,7 +13,7 @@ namespace {
 
 using validation::message_of;
 
-// The model as it is used, with what the corpus decides decided.
+// Returns a known model, with the vocabulary and the labels that a corpus would determine.
 ModelConfig whole(const std::string& name) {
     ModelConfig config = model_named(name);
     if (!config.reads_images() && config.vocabulary == 0) config.vocabulary = 300;
@@ -167,7 +167,7 @@ ModelConfig with_heads_of(std::size_t channels, const RotaryConfig& rotary) {
     return config;
 }
 
-// pow() may round its last digit otherwise than the machine that gave the expected numbers.
+// pow() may round the last digit differently on the machine that computed the expected numbers.
 void expect_near(double value, double expected) { EXPECT_NEAR(value, expected, 1e-14 * expected); }
 
 TEST(RotaryFrequencies, FallFromOneByPowersOfTheBase) {
@@ -189,18 +189,18 @@ TEST(RotaryFrequencies, StretchedLinearlyAreDividedByTheFactor) {
     expect_near(frequencies[3], 0.00025);
 }
 
-// transformers' formula, computed in float64.
+// The expected values are those of transformers' formula, computed in float64.
 TEST(RotaryFrequencies, OfLlama3AreStretchedByTheirWaves) {
     const std::vector<double> frequencies = rotary_frequencies(model_named("llama-1b"));
 
     ASSERT_EQ(frequencies.size(), 32U);
     expect_near(frequencies[0], 1.0);
     expect_near(frequencies[1], 0.6636012376960885);
-    expect_near(frequencies[14], 0.0032114459947525913);  // the last that stays
-    expect_near(frequencies[15], 0.001290547928209264);   // between
+    expect_near(frequencies[14], 0.0032114459947525913);  // the last one that is not scaled
+    expect_near(frequencies[15], 0.001290547928209264);   // interpolated, as are the next two
     expect_near(frequencies[16], 0.00042955679655936815);
     expect_near(frequencies[17], 9.70828780262767e-05);
-    expect_near(frequencies[18], 1.9461638184831125e-05);  // the first that is divided whole
+    expect_near(frequencies[18], 1.9461638184831125e-05);  // the first one divided by the whole factor
     expect_near(frequencies[31], 9.418306725434909e-08);
 }
 

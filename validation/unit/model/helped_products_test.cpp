@@ -1,4 +1,4 @@
-// Who computes which channels for whom, as each rank of a team finds it by itself.
+// Tests which rank computes which channels for which other rank, as each rank of a team determines by itself.
 #include "trireme/model/helped_products.hpp"
 
 #include <gtest/gtest.h>
@@ -16,12 +16,12 @@ using List = std::vector<std::int32_t>;
 using Shares = std::vector<std::size_t>;
 using TeamProjections = std::vector<std::vector<ProjectionShape>>;
 
-// Wide enough for every rank of four to have channels to lend.
+// Returns the projections per rank. The model is so wide that each of four ranks has channels to offload.
 TeamProjections projections_of_ranks(Family family, const Shares& shares) {
     ModelConfig config = validation::sharable(family, Task::language);
     config.width = 256;
     config.mlp_width = 320;
-    config.groups = 0;  // eight heads, which shares may cut in many ways
+    config.groups = 0;  // one group per head: shares can divide eight heads in many ways
     TeamProjections all(shares.size());
     for (std::size_t rank = 0; rank < shares.size(); ++rank) {
         const TensorPart part{.rank = static_cast<int>(rank), .shares = shares};
@@ -33,13 +33,13 @@ TeamProjections projections_of_ranks(Family family, const Shares& shares) {
     return all;
 }
 
-// Two slow ranks, of which the first has two helpers and lends less to the second of them; the other one lends
-// nothing of its first product.
+// Ranks 2 and 0 are slow. Rank 2 has two helpers and offloads less to the second one. Rank 0 offloads nothing
+// of its first matmul.
 const std::vector<layout::Migration> migrations{{.from = 2, .to = 3, .parts = {0.5, 0.5, 0.5, 0.5}},
                                                 {.from = 0, .to = 3, .parts = {0, 0.25, 0.5, 0.3}},
                                                 {.from = 2, .to = 1, .parts = {0.1, 0.2, 0.3, 0.25}}};
 
-// Of each projection all channels but one in eight, another one for each rank.
+// Keeps all channels of each projection except one in eight; which one depends on the rank.
 Resizing::Lists some_kept(const std::vector<ProjectionShape>& projections, int rank) {
     Resizing::Lists lists;
     for (const ProjectionShape& projection : projections) {
@@ -51,7 +51,7 @@ Resizing::Lists some_kept(const std::vector<ProjectionShape>& projections, int r
     return lists;
 }
 
-// What every rank of a team has begun.
+// The state of all ranks of a team, and the channels that each keeps and computes itself in the current period.
 struct Ranks {
     explicit Ranks(TeamProjections of_ranks, layout::Spread spread = layout::Spread::tree)
         : projections(std::move(of_ranks)) {
@@ -143,7 +143,7 @@ TEST_P(HelpedProductsOf, LendToEachHelperAboutItsPartInTheOrderOfMigrations) {
 TEST_P(HelpedProductsOf, HaveAGuestWhereverAnOwnerHasAHelper) {
     std::size_t found = 0;
     for_each_projection([&](std::size_t owner, const ProjectionShape& projection) {
-        std::map<int, std::size_t> of_owner, of_helpers;  // channels by helper
+        std::map<int, std::size_t> of_owner, of_helpers;  // number of channels per helper
         for (const LentChannels& each : lent(owner, projection.place))
             of_owner[each.helper] += each.channels.channels.size();
         for (std::size_t helper = 0; helper < ranks_.products.size(); ++helper) {
@@ -158,7 +158,7 @@ TEST_P(HelpedProductsOf, HaveAGuestWhereverAnOwnerHasAHelper) {
         EXPECT_EQ(of_helpers, of_owner);
         found += of_owner.size();
     });
-    EXPECT_GE(found, 3 * 3);  // each owner and helper in most products of the blocks
+    EXPECT_GE(found, 3 * 3);  // 3 pairs of owner and helper, with at least 3 matmuls each on average
 }
 
 TEST_P(HelpedProductsOf, HaveTheirGuestsByOwner) {
@@ -171,7 +171,7 @@ TEST_P(HelpedProductsOf, HaveTheirGuestsByOwner) {
     });
 }
 
-// All in a circle have the same one, and nobody outside has any.
+// All members of a broadcast tree know the same tree; other ranks know none.
 TEST_P(HelpedProductsOf, DrawACircleAroundEachOwner) {
     for_each_projection([&](std::size_t owner, const ProjectionShape& projection) {
         std::vector<int> expected;
@@ -221,11 +221,11 @@ std::vector<Trial> every_trial() {
 INSTANTIATE_TEST_SUITE_P(Teams, HelpedProductsOf, testing::ValuesIn(every_trial()),
                          [](const auto& trial) { return testing::PrintToString(trial.param); });
 
-// Where what a helper would get of a narrow product is no tile, others help, and it has no part of their
-// circle.
+// A helper whose fraction of the matmul rounds to zero tiles gets no channels. It is not in the broadcast tree
+// of the owner and the other helpers.
 TEST(HelpedProducts, KnowNothingOfAHelperWithoutATile) {
     Ranks ranks(projections_of_ranks(Family::gpt2, {1, 1, 1, 1}), layout::Spread::direct);
-    const ProjectionPlace place = ranks.projections[0].front().place;  // of 256 channels
+    const ProjectionPlace place = ranks.projections[0].front().place;  // with 256 channels
     ranks.begin(
         {{.from = 0, .to = 1, .parts = {0.25, 0, 0, 0}}, {.from = 0, .to = 2, .parts = {0.01, 0, 0, 0}}});
 

@@ -1,6 +1,5 @@
-// FlexTP's migration of a projection whose ranks read channels of their own, as it is published and as it is
-// right: Y is the sum over ranks of X_r W_r, and of slow rank s's channels helpers make the products of some,
-// J.
+// FlexTP's migration of a projection whose ranks each read channels of their own, as published and as
+// corrected. Y is the sum over ranks of X_r W_r. Helpers compute the matmuls of some channels J of slow rank s.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -20,18 +19,18 @@ constexpr std::size_t ranks = 4, rows = 6, channels = 16, outputs = 10;
 constexpr std::size_t slow = 0;
 
 struct Piece {
-    std::size_t rank;  // that computes it
+    std::size_t rank;  // the rank that computes the piece
     std::size_t begin;
     std::size_t count;
 };
-// As published: an eighth is left, and half of the ranks share the rest.
+// As published, the slow rank keeps an eighth, and half of the ranks share the rest.
 constexpr std::array<Piece, 3> pieces{{{slow, 0, 2}, {2, 2, 7}, {3, 9, 7}}};
 
-// Of all ranks.
+// The results of all ranks.
 struct Outcome {
     Numbers output;
     std::array<Numbers, ranks> grad_inputs;
-    Numbers grad_weight;  // of the slow rank
+    Numbers grad_weight;  // the slow rank's
 };
 
 double error_of(const Numbers& numbers, const Numbers& expected) {
@@ -64,8 +63,8 @@ protected:
         return outcome;
     }
 
-    // `reads` and `gets` say whose input a rank multiplies, and whose gradient of it it adds to, where it
-    // computes a piece of the slow rank's.
+    // Computes the slow rank's matmuls in pieces. For its piece, a rank multiplies the input of rank
+    // reads(rank), and adds the gradient to the input gradient of rank gets(rank).
     template <class OfRank>
     Outcome migrated(OfRank&& reads, OfRank&& gets) {
         const device::Tensor output = zeros(rows, outputs), grad_weight = zeros(channels, outputs);
@@ -128,7 +127,7 @@ private:
     device::Arena memory_{"test", 1 << 18, device::MemorySpace::host};
     std::array<device::Tensor, ranks> inputs_{};                  // (rows, channels) each
     std::array<device::Tensor, ranks> weights_{};                 // (channels, outputs) each
-    device::Tensor grad_output_ = scattered(rows, outputs, 100);  // that all ranks have
+    device::Tensor grad_output_ = scattered(rows, outputs, 100);  // equal on all ranks
 };
 
 std::size_t own(std::size_t rank) { return rank; }
@@ -143,8 +142,8 @@ TEST_F(MigratedRows, AreExactWhereTheSlowRanksInputTravelsAndItsGradientComesBac
     EXPECT_LE(error_of(found.grad_weight, expected.grad_weight), 1e-12);
 }
 
-// The published row form sends weights alone: a helper multiplies columns J of its own X with the slow rank's
-// W[J,:], and adds dX[:,J], which no sum over ranks follows there, to its own dX.
+// The published row form sends only weights. A helper multiplies columns J of its own X by the slow rank's
+// W[J,:]. It adds dX[:,J] to its own dX, and no all-reduce follows.
 TEST_F(MigratedRows, AreWrongAsPublished) {
     const Outcome expected = dense(), published = migrated(own, own);
 
@@ -153,7 +152,7 @@ TEST_F(MigratedRows, AreWrongAsPublished) {
     for (const Piece& piece : pieces)
         EXPECT_GT(error_of(published.grad_inputs[piece.rank], expected.grad_inputs[piece.rank]), 0.1)
             << "rank " << piece.rank;
-    EXPECT_LE(error_of(published.grad_inputs[1], expected.grad_inputs[1]), 1e-12);  // which takes no part
+    EXPECT_LE(error_of(published.grad_inputs[1], expected.grad_inputs[1]), 1e-12);  // rank 1 computes no piece
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the ranks of a team hold of a model's tensors, and what they fill them with.
+// Tests which elements of a model's tensors the ranks of a team hold, and how they are initialized.
 #include "trireme/model/parameter.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 using validation::every_sharable;
 using validation::specs_of;
 
-// How often each element of each tensor is held.
+// Per tensor: the number of times that each element is held.
 using ElementCounts = std::map<std::string, std::vector<int>>;
 
 void count(const ParameterSpec& spec, ElementCounts& counts) {
@@ -34,13 +34,15 @@ bool contains_any(const std::string& name, const std::vector<std::string>& parts
                                [&](const std::string& part) { return name.find(part) != std::string::npos; });
 }
 
-// Norms, and what is so small that sharing it would not pay: a vit's embedding, bert's head transform, classes.
+// True for norms, and for tensors that are too small to be worth sharing: a vit's embedding, bert's head
+// transform, and heads of classes and answers.
 bool is_held_by_all(const std::string& name) {
     return contains_any(name, {"ln_", "norm", "Norm", "vit.embeddings", "cls.predictions.transform", "pooler",
                                "classifier", "qa_outputs"});
 }
 
-// Biases of what ranks make a part of each, which are added once, and tables beside that of the tokens.
+// True for biases that only one rank adds to its partial sums, and for embedding tables other than the token
+// table.
 bool is_of_the_first_alone(const std::string& name) {
     return contains_any(
         name, {"c_proj.bias", "output.dense.bias", "wpe", "position_embeddings", "token_type_embeddings"});
@@ -121,7 +123,7 @@ TEST_P(TensorRanks, HoldTogetherAllSizesAndWhatIsHeldByAllOnceMoreEach) {
     EXPECT_EQ(sum, parameter_count(trial.config) + (trial.shares.size() - 1) * held_by_all);
 }
 
-// Each of its own values is, to the bit, the one that a lone rank gives the same element.
+// Expects each element of a rank's part to equal, bit for bit, the same element on a lone rank.
 void expect_boxes_of(const ParameterSpec& spec, const device::Tensor& part, const device::Tensor& whole) {
     const auto own = part.as<float>();
     const auto all = whole.as<float>();
@@ -168,7 +170,7 @@ TEST(ParameterTensors, HoldWhatTheRankHasAndNoMore) {
     const ParameterTensors tensors(specs, device::DType::f32, device::MemorySpace::host);
 
     EXPECT_EQ(tensors[0].columns, 16U);
-    EXPECT_EQ(tensors.bytes(), (40 * 16) * sizeof(float) + 64);  // the vector in a cache line of its own
+    EXPECT_EQ(tensors.bytes(), (40 * 16) * sizeof(float) + 64);  // the vector has a cache line of its own
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Products of some input channels, in both orientations of weights.
+// Tests matmuls with some of the input channels, for both orientations of weights.
 #include "trireme/model/resizing.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,8 @@ using Counts = std::vector<std::size_t>;
 
 const ProjectionPlace place{.block = 1, .product = layout::Product::mlp_in};
 
-// A projection of a family, with its tensors: gpt2 has (in, out) and biases, llama (out, in) and none.
+// A projection of a family, with its tensors. gpt2 stores weights as (in, out) and has biases; llama stores
+// (out, in) and has none.
 class Bench {
 public:
     Bench(Family family, std::size_t channels, std::vector<std::size_t> outputs,
@@ -54,7 +55,7 @@ public:
             numbers.push_back(2 * unit_interval(random_block(RandomKey{seed}, i)[0]) - 1);
         return tensor(rows, columns, numbers);
     }
-    // Parameter i, as the first values of (in, out) lie.
+    // Sets the first elements of parameter i, in storage order.
     void set_weight(std::size_t i, const Numbers& numbers) { set(values_[i], numbers); }
     void scatter_weights() {
         for (std::size_t i = 0; i < specs_.size(); ++i) {
@@ -132,7 +133,7 @@ private:
     device::Arena scratch_{"scratch", 1 << 22, device::MemorySpace::host};
 };
 
-// Channels 0 and 2 of three, two outputs:
+// Channels 0 and 2 of three are kept; there are two outputs:
 //   W = 1 2   X = 1 2 3   dY = 1 2   Y = 1 W[0] + 3 W[2]             = 16 20
 //       3 4                          dX[0] = 1 + 4, dX[2] = 5 + 12   = 5 . 17
 //       5 6                          dW[0] = 1 dY, dW[2] = 3 dY
@@ -146,7 +147,7 @@ protected:
         if (is_in_out()) bench_.set_weight(1, {10, 20});
     }
     bool is_in_out() const { return GetParam() == Family::gpt2; }
-    // From rows of channels to how the weight lies.
+    // Converts numbers in (in, out) order to the storage order of the weight.
     Numbers lying(const Numbers& in_out) const {
         if (is_in_out()) return in_out;
         return {in_out[0], in_out[2], in_out[4], in_out[1], in_out[3], in_out[5]};
@@ -182,8 +183,8 @@ TEST_P(Orientation, FillsGradientsWithZerosOrMeansAndAddsThoseOfWeights) {
     }
 }
 
-// First channels 0 and 2 as above, then 1 and 2 with X = 2 1 4, dY = 1 1: dX[1] = 7, dX[2] = 11, dW[1] = 1 1,
-// dW[2] = 4 4, and of channel 0 what there was before: 5, and 1 2.
+// The first pass keeps channels 0 and 2 as above. The second one keeps 1 and 2, with X = 2 1 4 and dY = 1 1:
+// dX[1] = 7, dX[2] = 11, dW[1] = 1 1, dW[2] = 4 4. Channel 0 repeats its last gradients, 5 and 1 2.
 TEST_P(Orientation, FillsGradientsWithTheLastOnes) {
     Resizing resizing = bench_.resizing(Filling::same, {0, 2});
     const device::Tensor grad_output = bench_.tensor(1, 2, {1, 2}), other_grad = bench_.tensor(1, 2, {1, 1});
@@ -197,7 +198,7 @@ TEST_P(Orientation, FillsGradientsWithTheLastOnes) {
     bench_.backward_weight(bench_.tensor(1, 3, {2, 1, 4}), other_grad, resizing.at(place));
     EXPECT_EQ(bench_.gradient(0), lying({2, 4, 1, 1, 7, 10}));
 
-    const device::Tensor two_rows = bench_.tensor(2, 2, {1, 1, 1, 1});  // of which nothing is remembered
+    const device::Tensor two_rows = bench_.tensor(2, 2, {1, 1, 1, 1});  // the last pass had one row
     EXPECT_EQ(bench_.backward_input(two_rows, resizing.at(place)), (Numbers{0, 7, 11, 0, 7, 11}));
 }
 
@@ -215,7 +216,7 @@ std::vector<Machine> every_machine() {
             {device::Stream{device::CpuStream{2}}, device::DType::f32, 1e-6}};
 }
 
-// Of 32 channels, 24: those that are left out lie scattered.
+// Returns 24 of 32 channels. The skipped channels are scattered.
 List some_of_32() {
     List list;
     for (std::int32_t c = 0; c < 32; ++c) {
@@ -235,7 +236,7 @@ double largest_error(const Numbers& found, const Numbers& expected) {
     return worst / largest;
 }
 
-// Of a product that reads three matrices at once, as queries, keys and values do.
+// The projection has three matrices that read the same input, as queries, keys and values do.
 TEST(Resizing, MakesProductsOfMaskedInputsAndWeights) {
     for (const Family family : {Family::gpt2, model::Family::llama, model::Family::bert}) {
         for (const Machine& machine : every_machine()) {
@@ -332,7 +333,7 @@ TEST(Resizing, RefusesMoreRowsThanItRemembers) {
               "a micro-batch of 2 rows came where at most 1 are remembered");
 }
 
-// Of a rank's part of every model: the four projections of each block, with the channels that it reads.
+// Tests the four projections of each block, with their input channels, in a rank's part of every model.
 TEST(Projections, AreThoseOfTheBlocks) {
     for (const ModelConfig& config : validation::every_sharable()) {
         const TensorPart part{.rank = 1, .shares = {1, 1}};

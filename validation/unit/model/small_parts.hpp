@@ -1,4 +1,4 @@
-// Small models whose parts can be counted by hand.
+// Small models whose elements per rank can be counted by hand.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,8 @@
 
 namespace trireme::validation {
 
-// 8 heads of 2 channels, 24 MLP columns, 19 tokens; a llama's heads in 4 groups.
+// Returns a model with two blocks, 8 heads of 2 channels, 24 MLP columns and a vocabulary of 19 tokens. A llama
+// has 4 groups of heads; a vit reads images instead of tokens.
 inline model::ModelConfig sharable(model::Family family, Task task, bool tied = true) {
     model::ModelConfig config{.name = name_of(family),
                               .family = family,
@@ -32,6 +33,8 @@ inline model::ModelConfig sharable(model::Family family, Task task, bool tied = 
     return config;
 }
 
+// Returns one model per family and task. Models of language and masked tokens come with a tied and a separate
+// head.
 inline std::vector<model::ModelConfig> every_sharable() {
     return {
         sharable(model::Family::gpt2, Task::language),  sharable(model::Family::gpt2, Task::language, false),
@@ -41,7 +44,7 @@ inline std::vector<model::ModelConfig> every_sharable() {
         sharable(model::Family::vit, Task::classify)};
 }
 
-// A rank's part of every tensor once.
+// Returns the specs of a rank's parts of all tensors. A tied table appears once.
 inline std::vector<model::ParameterSpec> specs_of(const model::ModelConfig& config,
                                                   const model::TensorPart& part = {}) {
     return model::unique_parameters(model::build_layers(config, part));

@@ -35,7 +35,8 @@ TEST(TensorPart, OfALoneRankIsEverything) {
     for (const ParameterSpec& spec : specs_of(config, whole)) EXPECT_TRUE(spec.is_whole()) << spec.name;
 }
 
-// 8 heads over 5:2:1 are 5, 2 and 1 of 2 channels each; 24 MLP columns 15, 6 and 3; 19 tokens 12, 5 and 2.
+// Shares 5:2:1 divide 8 heads of 2 channels into 5, 2 and 1; 24 MLP columns into 15, 6 and 3; 19 vocabulary
+// rows into 12, 5 and 2.
 TEST(TensorPart, FollowsUnevenShares) {
     const ModelConfig config = sharable(Family::gpt2, Task::language);
     const TensorPart second{.rank = 1, .shares = uneven};
@@ -49,7 +50,7 @@ TEST(TensorPart, FollowsUnevenShares) {
     EXPECT_EQ(second.vocabulary(config), (layout::Range{12, 5}));
 }
 
-// Two heads of 2 channels share each of 4 groups, which over 5:2:1 are 2, 1 and 1.
+// Each of 4 groups has two heads of 2 channels. Shares 5:2:1 divide the groups into 2, 1 and 1.
 TEST(TensorPart, KeepsHeadsWithTheKeysThatTheyRead) {
     const ModelConfig config = sharable(Family::llama, Task::language);
     const TensorPart second{.rank = 1, .shares = uneven};
@@ -85,7 +86,7 @@ TEST(TensorPart, OfOneRankHasAFusedProjectionInOneBox) {
     EXPECT_EQ(weight.placements, (std::vector<layout::Placement>{{{{0, 16}, {0, 48}}, 0, 0}}));
 }
 
-// A gpt2 stores its matrices the other way round.
+// gpt2 stores matrices as (in, out), llama as (out, in).
 TEST(TensorPart, CutsTheLastMatrixOfABranchByWhatItReads) {
     const TensorPart second{.rank = 1, .shares = uneven};
     const ParameterSpec rows =

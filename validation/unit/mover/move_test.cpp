@@ -50,7 +50,7 @@ void for_each_element(const Change& change, Use&& use) {
     }
 }
 
-// What has to be sent, counted element by element.
+// Counts, element by element, what has to be sent.
 std::size_t missing_elements(const Change& change) {
     std::size_t missing = 0;
     for_each_element(change, [&](std::size_t t, int rank, std::size_t row, std::size_t column) {
@@ -175,11 +175,11 @@ TEST(Move, HasOneShipmentOfARoundForEachWay) {
     }
 }
 
-// Where each rank is, in rounds.
+// The round of each rank.
 using Position = std::vector<std::size_t>;
 
-// Whether a rank's round is over for it while the others are where they are: every rank that it sends to or
-// gets from, neither of which a message leaves before both have come, has begun that round.
+// True if `rank` can finish its round while all others stay where they are. A message is complete only when
+// both of its ends have begun the round.
 bool may_go_on(const Move& move, const Position& position, std::size_t rank) {
     const std::size_t round = position[rank];
     return round < move.rounds.size() && std::ranges::all_of(move.rounds[round], [&](const Shipment& shipment) {
@@ -190,7 +190,7 @@ bool may_go_on(const Move& move, const Position& position, std::size_t rank) {
            });
 }
 
-// Every state that any order of events leads to.
+// Returns all states that any order of events can reach.
 std::set<Position> reachable(const Move& move, std::size_t members) {
     std::set<Position> seen;
     std::vector<Position> open{Position(members)};

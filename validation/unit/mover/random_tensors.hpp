@@ -1,4 +1,4 @@
-// Tensors held in random ways: what a move leaves from, and what it leads to.
+// Random distributions of tensors over ranks, before and after a move.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 
 namespace trireme::validation {
 
-inline constexpr std::uint64_t changes = 60;
-inline constexpr std::size_t small_round = 6;  // less than a row: boxes are cut both ways
+inline constexpr std::uint64_t changes = 60;   // number of random changes per test
+inline constexpr std::size_t small_round = 6;  // less than a row, so boxes are cut in both directions
 
 struct Change {
     std::vector<layout::HeldTensor> before;
     std::vector<layout::HeldTensor> after;
 };
 
-// A number below `end`.
+// Returns a random number below `end`.
 inline std::size_t drawn(RandomKey key, std::size_t end) {
     return random_block(key, std::uint64_t{0})[0] % end;
 }
 
-// Cuts rows and columns of a tensor in two at random places, and gives each quarter to ranks: to one at least
-// where `covers`.
+// Cuts the rows and the columns of a tensor in two at random, and gives each quarter to random ranks. If
+// `covers`, each quarter has at least one holder.
 inline layout::HeldTensor random_tensor(RandomKey key, const std::string& name, std::size_t ranks,
                                         bool covers) {
     layout::HeldTensor tensor{.name = name, .rows = 5, .columns = 7, .last_use = 0, .slices = {}};
@@ -45,7 +45,7 @@ inline layout::HeldTensor random_tensor(RandomKey key, const std::string& name, 
     return tensor;
 }
 
-// A few tensors over `ranks` ranks; before, every element is somewhere.
+// Returns a change of three tensors over `ranks` ranks. Before the change each element has a holder.
 inline Change random_change(std::uint64_t seed, std::size_t ranks) {
     Change change;
     for (const char* name : {"a", "b", "c"}) {
@@ -60,6 +60,7 @@ inline bool holds(const layout::Box& box, std::size_t row, std::size_t column) {
     return !intersection(box, layout::Box{{row, 1}, {column, 1}}).is_empty();
 }
 
+// Returns all transfers of a move, both kept and sent.
 inline std::vector<mover::Transfer> transfers_of(const mover::Move& move) {
     std::vector<mover::Transfer> all = move.kept;
     for (const mover::MoveRound& round : move.rounds) {

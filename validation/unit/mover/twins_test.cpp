@@ -18,7 +18,7 @@ using validation::random_change;
 using validation::small_round;
 using validation::transfers_of;
 
-const std::vector<int> nodes{0, 0, 3, 3, 3, 5};  // of the ranks, in whatever numbers
+const std::vector<int> nodes{0, 0, 3, 3, 3, 5};  // node per rank; the numbers are arbitrary
 
 int node_of(int rank) { return nodes.at(static_cast<std::size_t>(rank)); }
 
@@ -45,7 +45,7 @@ bool is_missing(const Change& change, int rank, const Element& e) {
     return has(change.after, rank, e) && !has(change.before, rank, e);
 }
 
-// Whether `is` so of a rank of the node.
+// True if `is` holds for any rank of the node.
 bool any_on(int node, const std::function<bool(int)>& is) {
     for (int rank = 0; rank < static_cast<int>(nodes.size()); ++rank) {
         if (node_of(rank) == node && is(rank)) return true;
@@ -61,7 +61,7 @@ bool had(const Change& change, int node, const Element& e) {
     return any_on(node, [&](int rank) { return has(change.before, rank, e); });
 }
 
-// Calls use(change, its move).
+// Calls use(change, move) for random changes.
 void for_each_change(const std::function<void(const Change&, const TwinMove&)>& use) {
     for (std::uint64_t seed = 0; seed < changes; ++seed) {
         const Change change = random_change(seed, nodes.size());

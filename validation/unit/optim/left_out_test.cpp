@@ -1,4 +1,4 @@
-// Channels that were left out of a step's products may be spared the decay of weights.
+// Tests that weight decay may exempt channels that the matmuls of a step skipped.
 #include "unit/optim/optimizer_on.hpp"
 
 namespace trireme::optim {
@@ -6,8 +6,8 @@ namespace {
 
 class LeftOutOn : public OptimizerOn {};
 
-// With beta1 = 1/2 and beta2 = 3/4, g = 1/2 4 = 2 changes 8 by 1/8 and what decays by the factor 7/8 before:
-// what was left out misses that alone, and its moments go on.
+// With beta1 = 1/2 and beta2 = 3/4, the gradient 1/2 4 = 2 changes the value 8 by 1/8. Weight decay first
+// multiplies by 7/8. Skipped channels miss only the decay; their moments are updated.
 TEST_P(LeftOutOn, SparesChannelsThatWereLeftOutTheDecay) {
     for (const kernels::WeightAxes axes : {kernels::WeightAxes::in_out, kernels::WeightAxes::out_in}) {
         Optimizer optimizer =

@@ -1,5 +1,5 @@
-// An optimizer on every backend and in both precisions, with parameters small enough to check by hand and
-// others that are cut in various ways.
+// Fixture of an optimizer on both CPU backends and in both precisions. One set of parameters is small enough to
+// check by hand; the other one is sharded in various ways.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ struct Machine {
     DType dtype;
 };
 
-// A matrix that decays and a vector that does not, both of the same number everywhere.
+// Has a matrix with weight decay and a vector without. start() sets all elements of both to the same number.
 class OptimizerOn : public ::testing::TestWithParam<Machine> {
 protected:
     void start(double value, double gradient) {
@@ -66,7 +66,7 @@ protected:
         return sum_of_squares(stream_, gradients_, shards, scratch_);
     }
 
-    // The one number that all elements of a parameter have.
+    // Return the number that all elements of a parameter have.
     double matrix() const { return number_of(values_[0]); }
     double vector() const { return number_of(values_[1]); }
     double rounding() const { return GetParam().dtype == DType::f32 ? 1e-6 : 1e-14; }
@@ -96,7 +96,7 @@ inline std::string name_of_machine(const ::testing::TestParamInfo<Machine>& test
     return std::string(m.backend == Backend::cpu ? "cpu_" : "reference_") + name_of(m.dtype);
 }
 
-// A matrix of 37 x 1013 and a vector, cut in various ways.
+// A 37 x 1013 matrix and a vector, which by_rows() and by_columns() shard.
 inline const std::vector<model::ParameterSpec> uneven{
     {.name = "matrix", .rows = 37, .columns = 1013, .decays = true},
     {.name = "vector", .rows = 1, .columns = 259, .decays = false}};
@@ -118,8 +118,8 @@ inline std::vector<ParameterShard> by_columns() {
 
 enum class Mistakes : std::uint8_t { none, taken_back };
 
-// What three updates by these shards make of values and gradients that are the same each time. The second may
-// be made wrongly first, and taken back.
+// Returns the values after three updates of `shards`. Each call starts from the same values and gradients. With
+// Mistakes::taken_back, a wrong second update is made first and rolled back.
 inline std::vector<Numbers> updated(const OptimizerConfig& config, const Machine& machine,
                                     const std::vector<ParameterShard>& shards,
                                     Mistakes mistakes = Mistakes::none, const LeftOuts* left_out = nullptr) {

@@ -7,8 +7,8 @@
 namespace trireme::optim {
 namespace {
 
-// With beta1 = 1/2 and beta2 = 3/4 all of the first step is exact: g = 1/2 4 = 2, moments 1 and 1, corrected 2
-// and 4, so the change is 1/4 2 / (2 + 2) = 1/8; what decays is first multiplied with 1 - 1/4 1/2 = 7/8.
+// With beta1 = 1/2 and beta2 = 3/4 the first step is exact: g = 1/2 4 = 2, the moments are 1 and 1, corrected 2
+// and 4. The change is 1/4 2 / (2 + 2) = 1/8. Weight decay first multiplies by 1 - 1/4 1/2 = 7/8.
 TEST_P(OptimizerOn, TakesAnAdamWStepAndDecaysMatricesOnly) {
     Optimizer optimizer =
         optimizer_of({.weight_decay = 0.5, .beta1 = 0.5, .beta2 = 0.75, .epsilon = 2, .clip = 0});
@@ -21,7 +21,7 @@ TEST_P(OptimizerOn, TakesAnAdamWStepAndDecaysMatricesOnly) {
     EXPECT_EQ(numbers_of(gradients_[0]), (Numbers(4, 4)));
 }
 
-// The second step, now without gradient: moments 1/2 and 3/4, corrections 1 - 1/4 and 1 - 9/16.
+// The second step has no gradient: the moments are 1/2 and 3/4, the corrections 1 - 1/4 and 1 - 9/16.
 TEST_P(OptimizerOn, CountsTheStepsThatAdamWCorrectsBy) {
     Optimizer optimizer =
         optimizer_of({.weight_decay = 0, .beta1 = 0.5, .beta2 = 0.75, .epsilon = 2, .clip = 0});
@@ -36,8 +36,8 @@ TEST_P(OptimizerOn, CountsTheStepsThatAdamWCorrectsBy) {
     EXPECT_NEAR(matrix(), 8 - change, 8 * rounding());
 }
 
-// First step: g = 1/2 2 = 1, the matrix adds 1/2 4 = 2 for its decay. Second: the velocities are halved, and
-// the matrix, now 3.25, adds 1.625.
+// In the first step g = 1/2 2 = 1, and the matrix adds 1/2 4 = 2 for its decay. In the second one the
+// velocities are halved, and the matrix, now 3.25, adds 1.625.
 TEST_P(OptimizerOn, TakesTwoStepsWithMomentumAndDecaysMatricesOnly) {
     Optimizer optimizer =
         optimizer_of({.kind = OptimizerKind::sgd, .weight_decay = 0.5, .momentum = 0.5, .clip = 0});
@@ -78,13 +78,13 @@ TEST_P(OptimizerOn, ChangesNothingAtRateZero) {
     }
 }
 
-// 1 + 4 + 4 + 16 + 144 + 0 = 13 * 13
+// The squares add up to 1 + 4 + 4 + 16 + 144 + 0 = 13 * 13.
 TEST_P(OptimizerOn, AddsTheSquaresOfAllGradients) {
     fill(gradients_[0], {1, -2, 2, 4});
     fill(gradients_[1], {-12, 0});
 
     EXPECT_EQ(squares_of(whole_parameters(matrix_and_vector)), 169);
-    EXPECT_EQ(squares_of(whole_parameters(matrix_and_vector)), 169);  // nothing is left of the first time
+    EXPECT_EQ(squares_of(whole_parameters(matrix_and_vector)), 169);  // nothing remains from the first call
 }
 
 TEST_P(OptimizerOn, AddsTheSquaresOfShardsAlone) {
@@ -94,7 +94,7 @@ TEST_P(OptimizerOn, AddsTheSquaresOfShardsAlone) {
     EXPECT_EQ(squares_of({}), 0);
     EXPECT_EQ(squares_of({{0, {{1, 1}, {0, 2}}}}), 4 + 16);                         // a row
     EXPECT_EQ(squares_of({{0, {{0, 2}, {1, 1}}}}), 4 + 16);                         // a column
-    EXPECT_EQ(squares_of({{1, {{0, 1}, {1, 1}}}, {0, {{0, 2}, {0, 1}}}}), 25 + 5);  // of both
+    EXPECT_EQ(squares_of({{1, {{0, 1}, {1, 1}}}, {0, {{0, 2}, {0, 1}}}}), 25 + 5);  // from both parameters
 }
 
 TEST_P(OptimizerOn, HasNoFiniteSumOfSquaresForGradientsThatAreNotFinite) {
@@ -192,7 +192,8 @@ TEST_P(OptimizerOn, LeavesNoTraceOfAnUpdateThatIsTakenBack) {
     }
 }
 
-// More elements than any vector register or thread's portion holds, compared with the formula in double.
+// The parameter has more elements than a vector register or a thread's portion. The expected values follow the
+// formula in double precision.
 TEST(Optimizer, FollowsTheAdamWFormulaOverManyStepsAndElements) {
     const std::vector<model::ParameterSpec> specs{{.name = "m", .rows = 37, .columns = 1013, .decays = true}};
     const OptimizerConfig config{.weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8};

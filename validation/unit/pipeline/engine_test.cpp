@@ -9,7 +9,7 @@
 namespace trireme::pipeline {
 namespace {
 
-// Notes what it is told, and what the engine says of itself meanwhile.
+// A worker that records its calls, and the position that the engine reports meanwhile.
 class NotingWorker final : public StageWorker {
 public:
     std::size_t rows(int microbatch) const override { return rows_[static_cast<std::size_t>(microbatch)]; }
@@ -52,7 +52,7 @@ private:
     std::vector<std::string> positions_;
 };
 
-// The second of three stages, beside which nobody is: messages are done at once.
+// The second of three stages, without neighbours: messages of a ghost group complete at once.
 class EngineAlone : public ::testing::Test {
 protected:
     EngineAlone() { worker_.watch(engine_); }
@@ -121,7 +121,7 @@ TEST_F(EngineAlone, GoesOnBehindAnUpdateThatStands) {
               "sent 1SEND_F1, run 1F2");
 }
 
-// All of it, when its messages are complete; an earlier one, of the step that was updated, is no part of it.
+// All forwards after the update are run again, once their messages are complete. 1F0 is older and stays.
 TEST_F(EngineAlone, RunsAgainWhatHasUsedAnUpdateThatDoesNotStand) {
     worker_.update_in_vain();
     shape_.slots = 2;
@@ -155,7 +155,7 @@ TEST_F(EngineAlone, SaysWhereItStands) {
     EXPECT_EQ(engine_.position(), "is between programs");
 }
 
-// "compute 1F0 of step 7, 0 bytes"
+// Returns a description per event, such as "compute 1F0 of step 7, 0 bytes".
 std::vector<std::string> words_of(const std::vector<device::TraceEvent>& events) {
     std::vector<std::string> words;
     for (const device::TraceEvent& event : events) {
@@ -165,7 +165,7 @@ std::vector<std::string> words_of(const std::vector<device::TraceEvent>& events)
     return words;
 }
 
-// Micro-batches 3 to 5 are those of the second step of a stretch.
+// Micro-batches 3 to 5 belong to the second step of a segment.
 TEST_F(EngineAlone, TracesWhatItDoesAndWaitsFor) {
     trace_.begin_step(6, 0);
 
@@ -187,7 +187,7 @@ TEST_F(EngineAlone, TracesWhatItDoesAndWaitsFor) {
     EXPECT_EQ(forward.microbatch, 0);
 }
 
-// Forwards that are run again stand behind the VALIDATE that found them vain, not within it.
+// Repeated forwards come after the VALIDATE that rejected the update, not within it.
 TEST_F(EngineAlone, TracesWhatItDoesAgain) {
     trace_.begin_step(1, 0);
     worker_.update_in_vain();

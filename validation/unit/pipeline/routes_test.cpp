@@ -5,8 +5,8 @@
 namespace trireme::pipeline {
 namespace {
 
-// Two stages: the first held by `first`, the second by `second`. Only ranks of the job from 3 are in the
-// groups.
+// Two stages, held by the ranks `first` and `second`. The groups have only the job's ranks from 3 on, so rank 0
+// of a group is rank 3 of the job.
 class TwoTeams {
 public:
     TwoTeams(std::vector<int> first, std::vector<int> second, bool are_rows_cut)
@@ -21,7 +21,8 @@ public:
                        .gradients = *group_,
                        .ranks = ranks_});
     }
-    // "to 2: 0-2; to 3: 2-4" of five rows: peers in the group, and own rows
+    // Describes how five rows travel: "2: 0-2; 3: 2-4" lists the peers in the group, each with its range of own
+    // rows.
     std::string legs(int rank, const schedule::Instruction& message) {
         std::string text;
         for (const Leg& leg : routes(rank).legs(message, 5)) {
@@ -60,7 +61,7 @@ TEST(Routes, LeaveASenderWithoutReceiverAlone) {
     EXPECT_EQ(teams.legs(7, send_back), "");
 }
 
-// Five rows: 0-3 and 3-5 on two ranks, 0-2, 2-4 and 4-5 on three.
+// Five rows are cut into 0-3 and 3-5 on two ranks, and into 0-2, 2-4 and 4-5 on three.
 TEST(Routes, CarryCutRowsToWhoeverHasThem) {
     TwoTeams teams({3, 4}, {5, 6, 7}, true);
 

@@ -29,7 +29,7 @@ Json described() {
 
 Cluster read(const Json& json) { return cluster_from_json(json.dump(), "my.json"); }
 
-// What is said of the cluster once it was changed.
+// Returns the error message about the described cluster after `change`.
 std::string refusal(void (*change)(Json&)) {
     Json json = described();
     change(json);
@@ -62,7 +62,7 @@ TEST(ClusterJson, IsReadAsItIsDescribed) {
     EXPECT_FALSE(cluster.sources[1].is_derived);
 }
 
-// The shelf, and another one with one device a node.
+// Returns two groups: the described nodes, and three nodes with one device each.
 Json of_two_kinds() {
     Json json = described();
     Json shelf = {
@@ -187,7 +187,7 @@ TEST(ClusterJson, NamesThePlaceOfWhatIsWrong) {
               "my.json: sources.nodes.derived is \"no\"; it must be true or false");
 }
 
-// What its file says in numbers.
+// Returns the names of the figures that the file of a cluster has.
 std::set<std::string> figures_of(const Cluster& cluster) {
     std::set<std::string> figures;
     for (std::size_t g = 0; g < cluster.groups.size(); ++g) {
@@ -205,7 +205,7 @@ std::set<std::string> figures_of(const Cluster& cluster) {
     return figures;
 }
 
-// A figure of ours is there only with a word on where it is from.
+// Each figure in perf/clusters must have a source.
 TEST(ClusterJson, OfOursSaysWhereEachFigureIsFrom) {
     std::size_t files = 0;
     for (const auto& entry : std::filesystem::directory_iterator(TRIREME_SOURCE_DIR "/perf/clusters")) {

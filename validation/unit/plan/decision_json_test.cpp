@@ -12,7 +12,7 @@ std::string refusal_of_decisions(const std::string& text) {
     return validation::message_of<ConfigError>([&] { decisions_from_jsonl(text, "my.jsonl"); });
 }
 
-// A line of a step and, behind a layout of one rank, some more.
+// Returns a line with a step, a layout of one rank, and `more` keys.
 std::string line(std::size_t step, const std::string& more = "") {
     return cat(R"({"step": )", step, R"(, "layout": {"layers": 2, "stages": [{"layers": [0, 2], "replicas": )",
                R"([{"ranks": [0]}]}]})", more, "}\n");

@@ -8,7 +8,7 @@
 namespace trireme::plan {
 namespace {
 
-// A device that is described by three figures.
+// A device described by three figures.
 struct Roofline {
     double flops = 1e11;
     double bandwidth = 1e10;
@@ -29,14 +29,14 @@ KernelCall product(std::size_t rows, std::size_t columns, std::size_t depth) {
     return {.flops = 2 * r * c * d, .bytes = 4 * (r * d + c * d + r * c), .product = {rows, columns, depth}};
 }
 
-// Of so many samples of that length, of 64 columns.
+// Returns an attention call on `samples` samples of `length` tokens, with 64 columns.
 KernelCall attention(double samples, double length) {
     return {.flops = 4 * samples * length * length * 64, .bytes = 16 * samples * length * 64};
 }
 
 KernelCall bytes(double count) { return {.bytes = count}; }
 
-// As a profile has them: the layers of a model at four sizes of micro-batch.
+// Returns measurements like those of a profile: the kernels of a model's layers at six micro-batch sizes.
 std::vector<KernelProfile> measured_on(const Roofline& machine) {
     std::vector<KernelProfile> measured;
     for (const std::size_t rows : {16, 32, 64, 128, 256, 512}) {
@@ -109,7 +109,7 @@ TEST(KernelTimes, KeepTheRateOfTheNearestBeyondTheEnds) {
 
     EXPECT_DOUBLE_EQ(times.seconds("fill", bytes(400)), 12);
     EXPECT_DOUBLE_EQ(times.seconds("fill", bytes(50)), 2);
-    EXPECT_DOUBLE_EQ(times.seconds("fill", bytes(1)), 1);  // no call is shorter than the shortest
+    EXPECT_DOUBLE_EQ(times.seconds("fill", bytes(1)), 1);  // no call is shorter than the shortest one
 
     const KernelTimes products({{.kernel = "linear", .call = product(8, 8, 8), .calls = 1, .seconds = 1},
                                 {.kernel = "linear", .call = product(16, 8, 8), .calls = 1, .seconds = 1.5},
@@ -121,7 +121,7 @@ TEST(KernelTimes, TakeTheMeanOfWhatIsEqual) {
     const KernelTimes times({{.kernel = "linear", .call = product(8, 8, 8), .calls = 1, .seconds = 1},
                              {.kernel = "linear", .call = product(8, 8, 8), .calls = 1, .seconds = 4}});
 
-    EXPECT_NEAR(times.seconds("linear", product(8, 8, 8)), 2, 1e-12);  // of their rates, geometrically
+    EXPECT_NEAR(times.seconds("linear", product(8, 8, 8)), 2, 1e-12);  // the geometric mean of their rates
 }
 
 TEST(KernelTimes, OfAKernelThatWasNeverMeasuredFollowTheBestRates) {

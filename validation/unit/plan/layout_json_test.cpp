@@ -11,12 +11,12 @@ std::string refusal_of_layout(const std::string& text) {
     return validation::message_of<ConfigError>([&] { layout_from_json(text, "my.json"); });
 }
 
-// Of a layout whose only stage is `stage`.
+// Returns the error message for a layout whose only stage is `stage`.
 std::string refusal_of_stage(const std::string& stage) {
     return refusal_of_layout(R"({"layers": 4, "stages": [)" + stage + "]}");
 }
 
-// Of a stage whose only replica is `replica`.
+// Returns the error message for a stage whose only replica is `replica`.
 std::string refusal_of_replica(const std::string& replica) {
     return refusal_of_stage(R"({"layers": [0, 4], "replicas": [)" + replica + "]}");
 }

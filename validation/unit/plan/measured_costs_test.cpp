@@ -16,7 +16,7 @@ layout::Layout two_stages(std::vector<layout::ReplicaLayout> first, std::vector<
     return {.layers = 4, .stages = {{{0, 1}, std::move(first)}, {{1, 3}, std::move(second)}}};
 }
 
-// Layers of 1 second forward, and of 2, 3 and 4.
+// Stage 0 has a layer of 1 second forward; stage 1 has layers of 2, 3 and 4.
 const layout::Layout plain = two_stages({{{0}, {1}}}, {{{1}, {1}}});
 
 Plan plan_of(const layout::Layout& layout) { return make_plan({.layout = layout, .microbatches = 2}); }
@@ -29,7 +29,7 @@ TEST(MeasuredCosts, AreThoseOfTheStagesLayers) {
     EXPECT_EQ(costs[0].forward, 1);
     EXPECT_EQ(costs[0].step, 8);
     EXPECT_EQ(costs[1].forward, 9);
-    EXPECT_EQ(costs[1].backward_input, 13.5);  // the whole pass takes 27, and its halves 18 each
+    EXPECT_EQ(costs[1].backward_input, 13.5);  // the whole pass takes 27, its halves would take 18 each
     EXPECT_EQ(costs[1].backward_weight, 13.5);
     EXPECT_EQ(costs[1].step, 72);
     EXPECT_EQ(costs[1].send, 0);
@@ -66,11 +66,12 @@ TEST(MeasuredCosts, AreThoseOfTheLargestShare) {
         measured_costs({.kinds = {small_profile(4)}}, plan_of(layout));
 
     EXPECT_EQ(costs[0].forward, 1);  // replica 1 is one rank
-    EXPECT_EQ(costs[0].step, 4);     // which updates half
+    EXPECT_EQ(costs[0].step, 4);     // each replica updates half
     EXPECT_EQ(costs[1].forward, 4.5);
 }
 
-// Replica 1 of stage 0 takes twice as long; in stage 1, a quarter on a slow device takes longer than the rest.
+// In stage 0, replica 1 takes twice as long. In stage 1, the rank with a quarter of the work is four times
+// slower, so it takes longer than the other rank.
 TEST(MeasuredCosts, AreThoseOfTheRankThatTakesLongestForItsShare) {
     const layout::Layout layout = two_stages({{{0}, {1}}, {{1}, {1}}}, {{{2, 3}, {3, 1}}});
     const RankProfiles profiles{
@@ -81,7 +82,7 @@ TEST(MeasuredCosts, AreThoseOfTheRankThatTakesLongestForItsShare) {
 
     EXPECT_EQ(costs[0].forward, 2);
     EXPECT_EQ(costs[0].backward_input + costs[0].backward_weight, 6);
-    EXPECT_EQ(costs[0].step, 8);  // of 16, half
+    EXPECT_EQ(costs[0].step, 8);  // half of 16
     EXPECT_EQ(costs[1].forward, 9);
     EXPECT_EQ(costs[1].step, 72);
 }
@@ -97,7 +98,7 @@ TEST(MeasuredCosts, HaveTheLongestUpdateWhoeverTakesLongestForItsPasses) {
     EXPECT_EQ(costs[0].step, 50);
 }
 
-// Each end was measured among its like: between the two kinds the slower link counts.
+// Each kind of rank was measured among its like. Between two kinds, the slower link counts.
 TEST(MeasuredCosts, SendOverTheSlowerLinkOfUnlikeEnds) {
     const layout::Layout layout = two_stages({{{0}, {1}}}, {{{1}, {1}}});
     RankProfiles profiles{.kinds = {small_profile(4), small_profile(4)}, .of_ranks = {0, 1}};
@@ -118,8 +119,8 @@ TEST(MeasuredCosts, SendAndSumOverTheSlowestLink) {
     const std::vector<schedule::StageCost> costs = measured_costs({.kinds = {profile}}, plan_of(layout));
 
     EXPECT_EQ(costs[0].send, 3);
-    EXPECT_EQ(costs[0].reduce, 10);  // 1,000 bytes among the two ranks of a node
-    EXPECT_EQ(costs[1].send, 3);     // the gradient of what stage 0 sends
+    EXPECT_EQ(costs[0].reduce, 10);  // 1,000 bytes between the two ranks of a node
+    EXPECT_EQ(costs[1].send, 3);     // the gradient of stage 0's output
     EXPECT_EQ(costs[1].reduce, 0);
 }
 

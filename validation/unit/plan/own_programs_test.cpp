@@ -41,7 +41,7 @@ TEST(OwnPrograms, OfEveryScheduleAreReadBack) {
     EXPECT_EQ(again.training.shape.slots, plan.training.shape.slots);
 }
 
-// Stages 0 and 1 on one rank, 2 and 3 on the other: none of the schedules is made for it.
+// Rank 0 holds stages 0 and 1, rank 1 stages 2 and 3. No schedule supports this layout.
 TEST(OwnPrograms, RunLayoutsThatNoScheduleIsMadeFor) {
     layout::Layout layout = uneven_layout({1, 1, 1, 1});
     layout.stages[1].replicas[0].ranks = {0};
@@ -70,7 +70,7 @@ TEST(OwnPrograms, MayBeGivenForEachRank) {
               "same");
 }
 
-// Ranks 0, 1 hold stage 0 and ranks 2, 3 stage 1; teams are numbered row by row: ranks 0, 2, 1, 3.
+// Ranks 0 and 1 hold stage 0, ranks 2 and 3 stage 1. Teams are numbered row by row, on ranks 0, 2, 1, 3.
 TEST(OwnPrograms, AreOfRanksOrTeamsAsTheirStagesSay) {
     const layout::Layout layout = even_grid({.pipe = 2, .data = 2});
 
@@ -113,7 +113,7 @@ TEST(OwnPrograms, AreRefusedInTheCheckersWords) {
         validation::says(refusal_of_plan(wish_of(two_stages(), "0F0,0B0,9F0\n1F0,1B0\n")), "names stage 9"));
 }
 
-// The drawing of PipeDream for two teams, of one micro-batch a step.
+// PipeDream for two teams, with one micro-batch per step.
 constexpr const char* pipedream_of_two_teams =
     "0F0,BODY,0F1,0B0@1,REDUCE0,STEP0\n"
     "BODY,1F0,1B0,REDUCE1,STEP1\n";
@@ -179,7 +179,7 @@ TEST(OwnPrograms, OfEveryScheduleThatValidatesAreReadBack) {
     }
 }
 
-// Forward and backward passes, updates and validations are enough: two teams of 1F1B that run ahead.
+// Messages are added to the programs. Two teams of 1F1B run ahead of the validation.
 TEST(OwnPrograms, MayValidateTheirUpdates) {
     const Plan plan = make_plan(wish_of(two_stages(),
                                         "0F0,BODY,0F1,0B0,0B1,REDUCE0,STEP0,0F2,VALIDATE0\n"
@@ -244,7 +244,7 @@ TEST(OwnPrograms, WithWorkInFlightAreRefusedInTheCheckersWords) {
                                  "the line of team 1 has 1B0 in cell 1, before 1F0 in cell 2"));
 }
 
-// A single step would not show that the last two are wrong.
+// A proof over a single step would not find the errors of the last two programs.
 TEST(OwnPrograms, OfOldWeightsAreProvedForAnyNumberOfSteps) {
     const Plan plan = make_plan(wish_of(two_stages(), "0F0@2,0B0@2\n1F0@2,1B0@2\n"));
 

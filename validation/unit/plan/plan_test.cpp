@@ -88,7 +88,7 @@ TEST(Plan, HasTheFewestSlotsWithWhichNobodyWaitsForOne) {
         expect_proved(plan.training);
         EXPECT_EQ(plan.evaluation.shape.slots, 1);
         const std::vector<schedule::StageCost> costs(4);
-        const int idle = 3;  // a chunk's passes, once
+        const int idle = 3;  // one forward and backward pass of a chunk
         EXPECT_EQ(predict(plan.training.programs, plan.training.shape, costs).makespan,
                   6 * microbatches + idle);
         return plan.training.shape.slots;
@@ -191,7 +191,7 @@ TEST(Plan, TakesOneWayToRecomputeForAllStagesOrOneForEach) {
         "--recompute names 3 ways, but the layout has 2 stages; name one for all stages, or one for each");
 }
 
-// Of one of its steps, for the costs of the wish.
+// Returns the seconds of a step of the plan, with the costs of the wish.
 double duration(const PlanWish& wish) {
     const Plan plan = make_plan(wish);
     expect_proved(plan.training);

@@ -30,7 +30,7 @@ Profile profile_of_kernels() {
     return profile;
 }
 
-// What is said of the linked profile once it was changed.
+// Returns the error message about the linked profile after `change`.
 std::string refusal(void (*change)(Json&)) {
     Json json = Json::parse(json_of(linked_profile()));
     change(json);

@@ -20,7 +20,7 @@ TEST(RankProfiles, AreOfTheFirstKindWhereNothingElseIsSaid) {
     EXPECT_EQ((RankProfiles{.kinds = {small_profile(1)}}).of(7).machine, "abacus");
 }
 
-// Which of two is slower depends on how much is sent.
+// Which of two links is slower depends on the size of the message.
 TEST(RankProfiles, LinkUnlikeRanksByTheSlowerOfTheirLinks) {
     RankProfiles profiles{.kinds = {small_profile(1), small_profile(1)}, .of_ranks = {0, 1, 0}};
     const layout::Link prompt{.latency = 0, .bandwidth = 10};

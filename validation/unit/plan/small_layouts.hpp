@@ -11,13 +11,14 @@
 
 namespace trireme::plan {
 
-// Two layers a stage.
+// Returns a grid with two layers per stage.
 inline layout::Layout even_grid(const layout::Grid& grid) {
     const auto stages = static_cast<std::size_t>(grid.pipe) * static_cast<std::size_t>(grid.chunks);
     return grid_layout(grid, std::vector<std::size_t>(stages, 2));
 }
 
-// Two layers a stage, as many replicas of each as are named, of one rank each; ranks stage by stage.
+// Returns a layout with two layers and replicas[s] replicas of one rank in each stage s. Ranks are numbered
+// stage by stage.
 inline layout::Layout uneven_layout(const std::vector<int>& replicas) {
     layout::Layout layout;
     int rank = 0;

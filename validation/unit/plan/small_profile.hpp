@@ -1,12 +1,12 @@
-// A profile whose sums can be done by hand.
+// A profile whose sums can be computed by hand.
 #pragma once
 
 #include "trireme/plan/profile.hpp"
 
 namespace trireme::validation {
 
-// Layer l takes l + 1 seconds forward, twice that for each half of a backward pass, three times for a whole one
-// and eight to update.
+// Layer l takes l + 1 seconds forward. Each half of a backward pass takes twice as long, a whole one three
+// times, and the update eight times.
 inline plan::Profile small_profile(std::size_t layers) {
     plan::Profile profile{.machine = "abacus",
                           .device = "cpu",
@@ -33,7 +33,7 @@ inline plan::Profile small_profile(std::size_t layers) {
     return profile;
 }
 
-// As it would be on a device that takes so many times as long.
+// Returns the profile of a device on which layers and kernels take `times` times as long.
 inline plan::Profile slower(plan::Profile profile, double times, const char* machine = "slide rule") {
     profile.machine = machine;
     for (plan::LayerProfile& layer : profile.layers) {

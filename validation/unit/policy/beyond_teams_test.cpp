@@ -1,4 +1,4 @@
-// Layers and micro-batches in proportion to the speed of teams.
+// Tests that layers and micro-batches are distributed in proportion to the speed of teams.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ UnevenRules rules(int ranks) {
             .least_gain = 0};
 }
 
-// Behind step 10, where a healthy device takes a second for a layer and a micro-batch.
+// Returns an observation after step 10. A healthy device takes a second per layer and micro-batch.
 plan::Observation observed(const plan::Plan& plan, const std::vector<double>& slowness) {
     plan::Observation observation{.step = 10, .step_seconds = 1, .slowness = slowness};
     observation.ranks.resize(slowness.size());
@@ -67,7 +67,8 @@ TEST(BeyondTeams, SlowReplicasExecuteFewerMicrobatches) {
     EXPECT_NEAR(decision->terms.at(gain_term), (12 - 5) * 51, 1e-9);
 }
 
-// When the last is done, by the best of every way to share out so many, where each has one at least.
+// Returns the time of the last rank to finish in the best distribution of `count` units of work, with at least
+// one unit per rank.
 double best_of_all(const std::vector<double>& slowness, std::size_t count) {
     if (slowness.size() == 1) return slowness.front() * static_cast<double>(count);
     const std::vector<double> others(slowness.begin() + 1, slowness.end());
@@ -103,8 +104,8 @@ TEST(BeyondTeams, SlowStagesHoldFewerLayers) {
     const auto decision = uneven_shares(rules(4))(observed(plan, {1, 1, 2, 1}), plan);
 
     ASSERT_TRUE(decision);
-    // 51 layers at the speeds 1, 1, 1/2 and 1: 14.6 for a healthy rank, 7.3 for the slow one, in whole layers,
-    // and fewer there where that does not make another stage longer.
+    // 51 layers at the speeds 1, 1, 1/2 and 1 give 14.6 to a healthy rank and 7.3 to the slow one. Layers are
+    // whole, and the slow rank gets fewer if no other stage becomes longer.
     const std::vector<std::size_t> cuts = cuts_of(*decision);
     EXPECT_EQ(std::accumulate(cuts.begin(), cuts.end(), std::size_t{0}), 51U);
     EXPECT_EQ(cuts[2], 6U);
@@ -115,7 +116,7 @@ TEST(BeyondTeams, NoOtherCutIsShorter) {
     for (const std::vector<double>& slowness : std::vector<std::vector<double>>{
              {2, 1}, {1, 2, 1}, {4, 1, 1}, {1, 3, 2.5}, {8, 6, 4, 2}, {1, 1, 1, 1.3}}) {
         const int pipe = static_cast<int>(slowness.size());
-        const plan::Plan plan = plan_of({.pipe = pipe}, 200);  // whose filling and draining counts for little
+        const plan::Plan plan = plan_of({.pipe = pipe}, 200);  // filling and draining take little of the step
         UnevenRules in_place = rules(pipe);
         in_place.nodes.clear();
         const auto decision = uneven_shares(in_place)(observed(plan, slowness), plan);
@@ -128,7 +129,7 @@ TEST(BeyondTeams, NoOtherCutIsShorter) {
     }
 }
 
-// Two slow ranks in different stages and rows: each of them has its whole stage wait, until they share one.
+// Two slow ranks in different stages and rows each delay a whole stage, until they share one.
 TEST(BeyondTeams, SlowRanksComeTogether) {
     const plan::Plan plan = plan_of({.pipe = 2, .data = 2}, 16);
     const std::vector<double> slowness{3, 1, 1, 3};
@@ -143,8 +144,8 @@ TEST(BeyondTeams, SlowRanksComeTogether) {
                 slow_stages.push_back(static_cast<int>(s));
         }
     }
-    // Together in a stage, with a quarter of the layers, or one after the other in a row, with a quarter of the
-    // micro-batches: either way no device waits for another one.
+    // Either both share a stage with a quarter of the layers, or both share a row with a quarter of the
+    // micro-batches. In either case no device waits for another one.
     EXPECT_EQ(slow_stages.size(), 2U);
     const double formula = 51.0 * 32 / (1.0 / 3 + 1 + 1 + 1.0 / 3);
     const double before = 3 * 51.0 / 2 * 16;
@@ -177,7 +178,7 @@ TEST(BeyondTeams, CutsKeepToTheMemoryLimit) {
     EXPECT_EQ(cuts_of(*decision), (std::vector<std::size_t>{21, 30}));
 }
 
-// Head and embedding are no blocks, and whoever has them has fewer of these.
+// The head and the embedding have no blocks, so a rank that holds one gets fewer blocks.
 TEST(BeyondTeams, LayersCountByWhatTheyAsk) {
     const plan::Plan plan = plan_of({.pipe = 2}, 200);
     UnevenRules heavy = rules(2);
@@ -190,11 +191,11 @@ TEST(BeyondTeams, LayersCountByWhatTheyAsk) {
     const auto decision = uneven_shares(heavy)(observation, plan);
 
     ASSERT_TRUE(decision);
-    // Products take twice as long in the second stage, all else does not: x = 20 + 2 (50 - x).
+    // Matmuls take twice as long in the second stage, all else does not: x = 20 + 2 (50 - x).
     EXPECT_EQ(cuts_of(*decision), (std::vector<std::size_t>{40, 11}));
 }
 
-// By which it is seen that its rank has recovered.
+// A stage keeps at least one layer with matmuls: its time shows whether the rank has recovered.
 TEST(BeyondTeams, AStageKeepsABlock) {
     const plan::Plan plan = plan_of({.pipe = 4}, 64);
     UnevenRules with_embedding = rules(4);
@@ -209,7 +210,7 @@ TEST(BeyondTeams, AStageKeepsABlock) {
     EXPECT_EQ(cuts_of(*decision)[0], 2U);
 }
 
-// A rank that recovered a moment ago is still taken to be slow, and the last steps were short.
+// A rank that has just recovered is still considered slow, and the last steps were short.
 TEST(BeyondTeams, NoStepIsPredictedToTakeLessThanNothing) {
     const plan::Plan plan = plan_of({.data = 2}, 4);
     plan::Observation observation = observed(plan, {1, 3});
@@ -244,7 +245,7 @@ TEST(BeyondTeams, OfWhatMayNotChangeNothingDoes) {
     EXPECT_FALSE(uneven_shares(only_shares)(observed(plan, {3, 1, 1, 1}), plan));
 }
 
-// Ranks with two stages each would have to move both of them at once.
+// Each rank holds two stages and would have to move both at once.
 TEST(BeyondTeams, LoopedStagesStay) {
     const plan::Plan plan = plan_of({.pipe = 2, .data = 2, .chunks = 2}, 8);
 

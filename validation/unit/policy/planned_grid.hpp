@@ -1,11 +1,11 @@
-// Plans for policies.
+// Plans for tests of policies.
 #pragma once
 
 #include "trireme/plan/plan.hpp"
 
 namespace trireme::policy {
 
-// 51 layers, cut evenly.
+// Returns a plan of 51 layers, cut evenly; the last stage gets the remainder.
 inline plan::Plan plan_of(const layout::Grid& grid, int microbatches_each = 1) {
     constexpr std::size_t layers = 51;
     const auto stages = static_cast<std::size_t>(grid.pipe * grid.chunks);

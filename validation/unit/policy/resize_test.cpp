@@ -12,8 +12,8 @@ using Parts = std::vector<double>;
 
 constexpr double limit = 0.9;
 
-// Of ranks whose products alone are slow: 1 s where they are not, beside `others`, and less by what is left
-// out.
+// Returns the times of ranks that are slow only in matmuls. A healthy rank takes 1 s for all of its matmuls,
+// less the skipped fraction, beside `others`.
 std::vector<plan::RankTimes> times_of(const std::vector<double>& slowness, double others,
                                       const Parts& left_out) {
     std::vector<plan::RankTimes> times;
@@ -29,7 +29,7 @@ Parts parts_of(const std::vector<double>& slowness, double others, const Parts& 
     return parts_to_leave_out(times_of(slowness, others, left_out), slowness, most);
 }
 
-// FlexTP: 1 - 1/factor reaches parity.
+// Skipping 1 - 1/factor makes a slow rank as fast as the others (FlexTP).
 TEST(PartsToLeaveOut, BringASlowRankToTheOthersTime) {
     for (const double others : {0.0, 0.25}) {
         EXPECT_DOUBLE_EQ(parts_of({2, 1, 1, 1}, others, {0, 0, 0, 0})[0], 0.5);
@@ -52,8 +52,8 @@ TEST(PartsToLeaveOut, StayOnceTheyAreLeftOut) {
     }
 }
 
-// The rule as published takes what was measured for what all products take, and the mean for the goal: half of
-// what is left out one time is wanted the next, and so on.
+// The published rule takes the measured time for that of all matmuls and the mean for the goal. The skipped
+// fraction thus swings from period to period.
 TEST(PartsToLeaveOut, DoNotSwingAsByThePublishedRule) {
     constexpr double factor = 2;
     constexpr double ranks = 8;
@@ -76,7 +76,7 @@ TEST(PartsToLeaveOut, DoNotSwingAsByThePublishedRule) {
     }
 }
 
-// Products of few channels, which are left out in whole tiles or not at all.
+// The fraction that is really skipped may differ from the requested one, since only whole tiles are skipped.
 TEST(PartsToLeaveOut, AreOfTheWholeWhateverWasLeftOutInTruth) {
     const std::vector<plan::RankTimes> half_of_it{
         {.products = 4 * 0.375, .product_flops = 0.375, .whole_flops = 1},

@@ -24,14 +24,14 @@ double part_of(const Migration& migration) {
 }
 std::size_t place(int rank) { return static_cast<std::size_t>(rank); }
 
-// Of its own products, what a rank leaves out or others compute.
+// Returns the fraction of its own matmuls that a rank skips or offloads.
 double not_computed(const Sharing& sharing, std::size_t rank) {
     double lent = 0;
     for (const Migration& each : sharing.migrations) lent += place(each.from) == rank ? part_of(each) : 0;
     return std::max(lent, sharing.left_out.empty() ? 0 : sharing.left_out[rank]);
 }
 
-// Of what each does, whoever's it is: `whole` are the multiplications of its own products.
+// `slowness` applies to all matmuls that a rank computes; `whole` counts the multiplications of its own ones.
 struct Team {
     Numbers slowness;
     double others = 0;
@@ -39,7 +39,7 @@ struct Team {
 
     std::size_t size() const { return slowness.size(); }
 
-    // What each rank is measured with: a healthy one needs a second for one multiplication.
+    // Returns the measurements per rank. A healthy rank needs a second per multiplication.
     std::vector<RankTimes> times(const Sharing& sharing = {}) const {
         Numbers done = whole;
         for (std::size_t r = 0; r < size(); ++r) done[r] *= 1 - not_computed(sharing, r);
@@ -57,7 +57,7 @@ struct Team {
     Sharing best(double limit = 0) const {
         return best_sharing(times(), slowness, {.policy = "test", .limit = limit});
     }
-    // By what it is measured with once it shares so, which is nobody's prediction.
+    // Returns the seconds by the measurements under `sharing`, independently of any prediction.
     double measured_seconds(const Sharing& sharing) const {
         double most = 0;
         for (const RankTimes& each : times(sharing)) most = std::max(most, each.busy());
@@ -76,7 +76,7 @@ Team with_one_slow(std::size_t size, double factor, double others = 0) {
     return team;
 }
 
-// What each rank lends of its own products, and what each takes, both in multiplications.
+// Return the multiplications that each rank offloads and those that it takes over.
 Numbers lent_by(const Team& team, const Sharing& sharing) {
     Numbers lent(team.size(), 0);
     for (const Migration& each : sharing.migrations)
@@ -91,7 +91,7 @@ Numbers taken_by(const Team& team, const Sharing& sharing) {
     return taken;
 }
 
-// Of its own, what neither it nor others compute.
+// Returns the fraction of its own matmuls that no rank computes, per rank.
 Numbers left_out_by(const Team& team, const Sharing& sharing) {
     Numbers left_out;
     for (std::size_t r = 0; r < team.size(); ++r)
@@ -109,7 +109,7 @@ void expect_seconds(const Team& team, const Sharing& sharing, double seconds) {
     EXPECT_NEAR(team.measured_seconds(sharing), seconds, near * seconds);
 }
 
-// Teams of every kind: how many are slow and how much, with and without other work, cut evenly or not.
+// Returns teams with one or several slow ranks, with and without other work, with even and uneven shares.
 std::vector<Team> every_team() {
     std::vector<Team> all;
     for (const double others : {0.0, 0.25}) {
@@ -134,7 +134,7 @@ void for_each_team(Use&& use) {
     }
 }
 
-// By hand: rank 0 takes 4 s for all of its products and 1 s otherwise, rank 1 takes 3 s for as many and 2 s.
+// Computed by hand: rank 0 takes 4 s for its matmuls and 1 s otherwise; rank 1 takes 3 s for as many and 2 s.
 TEST(SecondsOfTeam, AreThoseOfTheLastRank) {
     const std::vector<RankTimes> times{{.products = 4, .product_flops = 100, .whole_flops = 100, .others = 1},
                                        {.products = 3, .product_flops = 100, .whole_flops = 100, .others = 2}};
@@ -147,11 +147,11 @@ TEST(SecondsOfTeam, AreThoseOfTheLastRank) {
     EXPECT_DOUBLE_EQ(seconds(0, 0, {0.5, 0.5}), 3.5);
     EXPECT_DOUBLE_EQ(seconds(0, 0.25, {}), 5.75);       // 3 + 1 and 3.75 + 2
     EXPECT_DOUBLE_EQ(seconds(1, 0.5, {}), 7);           // 6 + 1 and 1.5 + 2
-    EXPECT_DOUBLE_EQ(seconds(1, 0.5, {0.75, 0}), 4);    // 3 + 1, likewise
-    EXPECT_DOUBLE_EQ(seconds(0, 0.5, {0.75, 1}), 3.5);  // 1 + 1 and 1.5 + 2: a quarter nobody computes
+    EXPECT_DOUBLE_EQ(seconds(1, 0.5, {0.75, 0}), 4);    // 3 + 1 and 1.5 + 2
+    EXPECT_DOUBLE_EQ(seconds(0, 0.5, {0.75, 1}), 3.5);  // 1 + 1 and 1.5 + 2: no rank computes a quarter
 }
 
-// A rank gives away half of its time for all products with the first of them, or an eighth with the second.
+// The first matmul takes half of the time of a rank's matmuls, the second an eighth.
 TEST(SecondsOfTeam, AreByTheWorkOfEachProduct) {
     const std::vector<RankTimes> times{{.products = 4, .product_flops = 100, .whole_flops = 100},
                                        {.products = 2, .product_flops = 100, .whole_flops = 100}};
@@ -165,7 +165,7 @@ TEST(SecondsOfTeam, AreByTheWorkOfEachProduct) {
     EXPECT_DOUBLE_EQ(seconds({1, 0, 0.5, 0}), 3.25);  // 1.5 and 2 + 1.25
 }
 
-// What is measured while something is left out, and lent, is of another number of products than all.
+// While work is skipped or offloaded, ranks compute more or less than their own matmuls.
 TEST(SecondsOfTeam, AreOfAllProductsWhateverWasMeasured) {
     for_each_team([](const Team& team) {
         const Sharing sharing = team.best();
@@ -175,7 +175,7 @@ TEST(SecondsOfTeam, AreOfAllProductsWhateverWasMeasured) {
     });
 }
 
-// FlexTP: a team of p takes p / (p - 1 + 1/x) where one takes x times as long for a product.
+// A team of p ranks takes p / (p - 1 + 1/x) if one takes x times as long per matmul (FlexTP).
 TEST(BestSharing, WithOneSlowRankTakesAsLongAsAllTogetherMust) {
     for (const double others : {0.0, 0.25, 3.0}) {
         for (const std::size_t size : {2, 4, 8}) {
@@ -197,7 +197,7 @@ TEST(BestSharing, WithFourSlowRanksOfEightTakesAsLongAsAllTogetherMust) {
     EXPECT_NEAR(seconds_of_team(team.times(), team.best()), 1.587, 0.0005);
 }
 
-// Of slow ranks the least slow one helps where that is of use.
+// The least slow of several slow ranks helps if that shortens the step.
 TEST(BestSharing, TakesHelpFromWhoIsALittleSlow) {
     for (const Numbers& slowness : {Numbers{8, 1.2}, Numbers{8, 1.2, 1}, Numbers{4, 1.2, 1, 1}}) {
         const Team team{.slowness = slowness, .others = 0.25};
@@ -226,7 +226,7 @@ TEST(BestSharing, GivesAwayWhatOthersTakeAndNoMore) {
         const double goal = team.least_seconds() - team.others;
 
         for (std::size_t r = 0; r < team.size(); ++r) {
-            const double change = goal / team.slowness[r] - team.whole[r];  // that is as much as it can do
+            const double change = goal / team.slowness[r] - team.whole[r];  // beyond its own work
             EXPECT_NEAR(taken[r] - lent[r], change, 1e-5) << "rank " << r;
         }
     });
@@ -267,7 +267,7 @@ TEST(BestSharing, IsNothingWhereASlowRankIsNotTheLastAnyway) {
     EXPECT_EQ(team.best(), (Sharing{{}, Numbers(3, 0)}));
 }
 
-// Helpers then have their guests' seconds and multiplications, too, and slow ranks fewer of their own.
+// Measurements under a sharing include the offloaded work on helpers, and not on the slow ranks.
 TEST(BestSharing, StaysByWhatItIsMeasuredWith) {
     for_each_team([](const Team& team) {
         for (const double limit : {0.0, 0.2}) {
@@ -285,7 +285,7 @@ TEST(BestSharing, StaysByWhatItIsMeasuredWith) {
     });
 }
 
-// However slow a rank is: something of each product is left to it.
+// A rank keeps some of each matmul, however slow it is.
 TEST(BestSharing, NeverLendsAllOfAProduct) {
     for (const double factor : {60.0, 1000.0, 1e9}) {
         for (const std::size_t size : {2, 8, 33}) {
@@ -304,7 +304,7 @@ TEST(BestSharing, NeverLendsAllOfAProduct) {
     }
 }
 
-// Enough of what may be left out brings a slow rank to the time of the others, and nobody has to help.
+// If enough may be skipped, a slow rank reaches the time of the others and needs no helper.
 TEST(BestSharing, LeavesOutWhatItMayBeforeOthersTakeLonger) {
     const Team team = with_one_slow(4, 4, 0.25);
     const Sharing sharing = team.best(0.9);
@@ -314,7 +314,7 @@ TEST(BestSharing, LeavesOutWhatItMayBeforeOthersTakeLonger) {
     expect_near(left_out_by(team, sharing), {0, 0, 0.75, 0});
 }
 
-// What the limit does not let it leave out others do: T/x of its own, (p - 1)(T - 1) of others.
+// Helpers compute what may not be skipped: in time T the slow rank does T/x, the others (p - 1)(T - 1) of it.
 TEST(BestSharing, HasOthersComputeWhatMayNotBeLeftOut) {
     for (const double limit : {0.1, 0.25, 0.5}) {
         for (const double factor : {4.0, 8.0}) {
@@ -350,11 +350,11 @@ TEST(BestSharing, LeavesOutNoMoreOfEachOfManyThanItMust) {
             EXPECT_NEAR(1 + taken_by(team, sharing)[r], seconds, 1e-4) << "rank " << r << ", limit " << limit;
         }
     }
-    // All leave out as much as they may: 8 less four times that, over the same rates.
+    // All slow ranks skip as much as they may: the work is 8 minus four times the limit, at the same rates.
     expect_seconds(team, team.best(0.25), 7 / (1.0 / 8 + 1.0 / 6 + 1.0 / 4 + 1.0 / 2 + 4));
 }
 
-// A team whose ranks are all slow beside those of other teams.
+// All ranks of the team are slow, compared with those of other teams.
 TEST(BestSharing, LeavesOutNothingWhereAllAreAsSlow) {
     EXPECT_EQ((Team{.slowness = {4, 4}, .others = 0.1}.best(0.9)), (Sharing{.left_out = {0, 0}}));
 }

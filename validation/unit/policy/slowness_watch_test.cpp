@@ -1,4 +1,4 @@
-// Steps are made up: each rank has one operation a step, so that what it takes for it is its pace.
+// Tests SlownessWatch with synthetic steps. Each rank has one operation per step, so its seconds are its pace.
 #include "trireme/policy/slowness_watch.hpp"
 
 #include <gtest/gtest.h>
@@ -14,14 +14,14 @@ std::vector<plan::RankTimes> paces(const std::vector<double>& seconds) {
     return step;
 }
 
-// A watch that has seen the first step.
+// Returns a watch that has seen the first step.
 SlownessWatch watch_of(int ranks) {
     SlownessWatch watch(ranks);
     watch.add(paces(std::vector<double>(static_cast<std::size_t>(ranks), 1)));
     return watch;
 }
 
-// What `steps` steps like this one tell, in all.
+// Returns all changes that are reported during `steps` steps with these times.
 Changes after(SlownessWatch& watch, std::size_t steps, const std::vector<double>& seconds) {
     Changes all;
     for (std::size_t step = 0; step < steps; ++step) {
@@ -108,7 +108,7 @@ TEST(SlownessWatch, LeavesRanksAloneThatHaveNoProducts) {
     EXPECT_EQ(SlownessWatch(2).add({{}, {}}), Changes{});
 }
 
-// A smaller share of a slow rank is in matrices that are slower still.
+// A slow rank with a smaller share computes narrower matrices, which are slower still.
 TEST(SlownessWatch, DoesNotTakeNewShapesForNewSlowness) {
     SlownessWatch watch = watch_of(2);
     after(watch, 10, {1, 3});
@@ -133,12 +133,12 @@ TEST(SlownessWatch, ForgetsWhatItWronglyTookForShapes) {
     after(watch, 10, {1, 3});
     watch.shapes_change();
 
-    after(watch, 200, {1, 2.6});  // it became a little faster in that very step
+    after(watch, 200, {1, 2.6});  // the rank became a little faster in the very step that changed shapes
 
     EXPECT_NEAR(watch.factors()[1], 2.6, 0.02);
 }
 
-// The first step of a run tells nothing, and those behind it are like what was known.
+// The first step of a run is ignored, and the following ones are taken to match the known factors.
 TEST(SlownessWatch, GoesOnFromWhatAnotherHasFound) {
     SlownessWatch watch(4);
     watch.go_on_from({1, 1, 4, 2});

@@ -15,7 +15,7 @@ using Shares = std::vector<std::size_t>;
 
 UnevenRules rules() { return {.every = 5, .widths = {{16, 1.0 / 3}, {8192, 2.0 / 3}}}; }
 
-// Behind step 10, when a healthy rank is for one second at its products.
+// Returns an observation after step 10. A healthy rank takes one second for its matmuls.
 plan::Observation observed(const std::vector<double>& slowness) {
     plan::Observation observation{.step = 10, .step_seconds = 1.25, .slowness = slowness};
     for (const double factor : slowness) observation.ranks.push_back({.products = factor, .product_flops = 1});
@@ -34,7 +34,8 @@ TEST(UnevenShares, AreInProportionToSpeed) {
     EXPECT_EQ(decision->step, 10U);
     EXPECT_EQ(decision->policy, "uneven");
     EXPECT_EQ(decision->reason, "rank 1 takes 4.0 times as long as others");
-    // Half of all products each took 4 s; 13 of 16 heads and 4/5 of the columns take 1.6 s.
+    // With half of the work the slow rank took 4 s. With 13 of 16 heads and 4/5 of the columns the other takes
+    // 1.6 s.
     EXPECT_NEAR(decision->terms.at(gain_term), 4 - 2 * (13.0 / 16 / 3 + 0.8 * 2 / 3), 1e-3);
 }
 
@@ -86,7 +87,7 @@ TEST(UnevenShares, BecomeEvenWhenNobodyIsSlowAnyMore) {
     EXPECT_EQ(decision->reason, "no rank is slow any more");
 }
 
-// Devices that are a little unlike, below what is called slow, may have been given shares by hand.
+// Devices that differ by less than what counts as slow may have been given shares by hand.
 TEST(UnevenShares, StartFromWhatRanksHaveWhileNobodyIsSlow) {
     UnevenRules by_hand = rules();
     const plan::Plan plan = plan_of({.tensor = 2, .shares = {5, 4}});
@@ -101,8 +102,8 @@ TEST(UnevenShares, StartFromWhatRanksHaveWhileNobodyIsSlow) {
     EXPECT_EQ(shares_of(*back), (Shares{5, 4}));
 }
 
-// Seconds of a step as if `units` heads took one second on one healthy device, by the best of all cuts: the
-// shortest time in which the ranks can do all of them.
+// Returns the shortest time in which the ranks can compute `units` heads, over all cuts into whole heads. One
+// healthy device would take one second for all heads.
 double best_seconds(std::size_t units, const std::vector<double>& slowness) {
     double best = 1e9;
     for (const double factor : slowness) {

@@ -14,7 +14,7 @@ double f1(const std::string& predicted, const Answers& right) { return score_ans
 
 TEST(NormalisedAnswer, IsInLowerCase) { EXPECT_EQ(normalised_answer("Denver Broncos"), "denver broncos"); }
 
-// Signs go before words are parted: what they join becomes one word.
+// Punctuation is removed before words are split, so the words that it joins become one.
 TEST(NormalisedAnswer, HasNoPunctuation) {
     EXPECT_EQ(normalised_answer("Levi's Stadium."), "levis stadium");
     EXPECT_EQ(normalised_answer("24-10"), "2410");
@@ -26,7 +26,7 @@ TEST(NormalisedAnswer, HasNoArticlesButKeepsWordsThatBeginLikeThem) {
     EXPECT_EQ(normalised_answer("The Cat in a Hat on an Ant"), "cat in hat on ant");
     EXPECT_EQ(normalised_answer("theory another"), "theory another");
     EXPECT_EQ(normalised_answer("the"), "");
-    EXPECT_EQ(normalised_answer("\"A\""), "");  // an article once its signs are gone
+    EXPECT_EQ(normalised_answer("\"A\""), "");  // an article once its quotes are removed
 }
 
 TEST(NormalisedAnswer, HasSingleSpaces) {
@@ -42,16 +42,16 @@ TEST(AnswerScore, IsFullForAnEqualAnswer) {
     EXPECT_EQ(f1("the Denver Broncos!", {"Denver Broncos"}), 1);
 }
 
-// Two of the three predicted words are right, and two of the four right ones are found: 2 * 2 / (3 + 4).
+// Two of the three predicted words are right, and two of the four right words are found: 2 * 2 / (3 + 4).
 TEST(AnswerScore, IsTheHarmonicMeanOfPrecisionAndRecall) {
     EXPECT_EQ(exact("santa clara valley", {"santa clara county california"}), 0);
     EXPECT_DOUBLE_EQ(f1("santa clara valley", {"santa clara county california"}), 4.0 / 7);
 }
 
-// "new" counts once on the one side: 2 * 2 / (3 + 2).
+// The second "new" does not count: 2 * 2 / (3 + 2).
 TEST(AnswerScore, CountsAWordAsOftenAsBothHaveIt) {
     EXPECT_DOUBLE_EQ(f1("new new york", {"new york"}), 4.0 / 5);
-    EXPECT_DOUBLE_EQ(f1("york new", {"new york"}), 1);  // in any order
+    EXPECT_DOUBLE_EQ(f1("york new", {"new york"}), 1);  // word order does not matter
     EXPECT_EQ(exact("york new", {"new york"}), 0);
 }
 
@@ -60,7 +60,7 @@ TEST(AnswerScore, IsNothingWhereNoWordIsShared) {
     EXPECT_EQ(f1("carolina", {"denver"}), 0);
 }
 
-// Of 2 * 1 / (1 + 3) and 2 * 1 / (1 + 1).
+// The two right answers give 2 * 1 / (1 + 3) and 2 * 1 / (1 + 1).
 TEST(AnswerScore, TakesTheBestOfAllRightAnswers) {
     EXPECT_EQ(f1("broncos", {"denver broncos football"}), 0.5);
     EXPECT_EQ(f1("broncos", {"denver broncos football", "the Broncos"}), 1);
@@ -71,7 +71,7 @@ TEST(AnswerScore, OfNothingIsFullOnlyWhereNothingIsRight) {
     EXPECT_EQ(f1("", {"denver"}), 0);
     EXPECT_EQ(exact("", {"denver"}), 0);
     EXPECT_EQ(f1("denver", {"the"}), 0);
-    EXPECT_EQ(f1("a", {"the"}), 1);  // nothing is left of both
+    EXPECT_EQ(f1("a", {"the"}), 1);  // both are empty without articles
     EXPECT_EQ(exact("a", {"the"}), 1);
     EXPECT_EQ(f1("denver", {}), 0);
 }

@@ -7,7 +7,7 @@ namespace {
 
 using Numbers = std::vector<std::int32_t>;
 
-// Two samples of three and two rows, padded to three.
+// Returns two samples of three and two tokens, padded to three.
 data::Batch padded_batch() {
     data::Batch batch;
     batch.tokens = {7, 8, 9, 4, 5, 0};
@@ -53,7 +53,7 @@ TEST(BatchView, HasASegmentForEachSampleThatKnowsItsVisit) {
     EXPECT_EQ(view.tokens().segments[1].sample, 12);
 }
 
-// Of six rows three are predicted, and the targets stand as close as they do.
+// Three of six rows are predicted, and their targets are stored without gaps.
 TEST(BatchView, TakesTheTargetsOfThePredictedRowsTogether) {
     data::Batch batch = padded_batch();
     batch.targets = {-1, 9, -1, 5, 6, -1};
@@ -79,7 +79,7 @@ TEST(BatchView, HasARowOfAnswersAndOfContextsForEachSample) {
     EXPECT_EQ(numbers_in(view.tokens().contexts), batch.contexts);
 }
 
-// Two images of two patches of three values, and a class token before each.
+// Two images have two patches of three values each, after a class token each.
 TEST(BatchView, HasARowOfPixelsForEachPatch) {
     data::Batch batch = padded_batch();
     batch.spans = {{.begin = 0, .length = 3, .visit = 0}, {.begin = 3, .length = 3, .visit = 1}};

@@ -1,4 +1,4 @@
-// What a run says of what it consumed.
+// Tests what a run records about its energy and its GPUs.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// A model whose parameters are all zero gives every token, class and row the same chance and chooses the first:
-// its losses and choices are known beforehand.
+// Tests evaluations with a model whose parameters are all zero. It gives every token, class and row the same
+// probability and chooses the first, so its losses and choices are known.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ using validation::question_row;
 using validation::ScratchFolder;
 using validation::small_corpus;
 
-// The groups of the only rank of a job.
+// Returns the groups of the only rank of a job.
 RankGroups lone_groups() {
     RankGroups groups;
     groups.pipe = {0};
@@ -34,7 +34,7 @@ RankGroups lone_groups() {
 
 class ZeroModel : public ::testing::Test {
 protected:
-    // On all rows of the corpus that the test has written; `samples` of them at a time.
+    // Evaluates all rows of the corpus that the test has written, `samples` at a time.
     records::Evaluation evaluate(const std::string& name, std::size_t samples = 2) const {
         config::RunConfig config;
         config.data.corpus = folder_.file("corpus.h5");
@@ -58,7 +58,7 @@ protected:
         return evaluate_samples(model, stream, setup.job, setup.current, *comm::single_rank("control"));
     }
 
-    // One image of 2 x 2 pixels for each label.
+    // Writes one image of 2 x 2 pixels per label.
     void write_images(const std::vector<std::uint32_t>& labels) const {
         std::vector<data::CorpusRow> rows;
         for (const std::uint32_t label : labels)
@@ -66,7 +66,7 @@ protected:
         corpus_of(folder_, described_images({3, 2, 2}), rows);
     }
 
-    // A row of bytes: the question, then the context. The answer is the context's first byte.
+    // Returns a row of bytes: the question, then the context. The answer is the first byte of the context.
     static data::CorpusRow question(const std::string& text, const std::string& context,
                                     const std::vector<std::string>& answers) {
         data::Question places;
@@ -80,7 +80,7 @@ protected:
     ScratchFolder folder_;
 };
 
-// Of each row all tokens but the first are predicted, and its end.
+// Each row predicts all of its tokens except the first, and its end.
 TEST_F(ZeroModel, HasThePerplexityOfItsVocabulary) {
     small_corpus(folder_, {{1, 2, 3}, {4, 5}});
 
@@ -127,14 +127,14 @@ TEST_F(ZeroModel, IsRightOfTextsWhereTheFirstClassIs) {
     EXPECT_DOUBLE_EQ(evaluation.accuracy.value(), 0.75);
 }
 
-// The hidden tokens are all token 0, or none is.
+// The masked tokens are all token 0 in the first corpus, and none is in the second.
 TEST_F(ZeroModel, GuessesTheFirstTokenForThoseHidden) {
     small_corpus(folder_, {{0, 0, 0, 0}, {0, 0}}, bert_bytes());
     const records::Evaluation first = evaluate("bert-tiny");
     small_corpus(folder_, {{7, 7, 7, 7}, {7, 7}}, bert_bytes());
     const records::Evaluation other = evaluate("bert-tiny");
 
-    EXPECT_GE(first.targets, 2U);  // at least one of each row
+    EXPECT_GE(first.targets, 2U);  // at least one per row
     EXPECT_EQ(other.targets, first.targets);
     EXPECT_NEAR(first.loss, std::log(260), 1e-12);
     EXPECT_TRUE(first.has_perplexity);
@@ -142,8 +142,9 @@ TEST_F(ZeroModel, GuessesTheFirstTokenForThoseHidden) {
     EXPECT_EQ(other.accuracy, 0.0);
 }
 
-// The first row of the context is chosen: "x", "y" and "z". One is right, one is one of two right words, one is
-// wrong. The questions have 3 + 2 + 1 + 3 = 9 rows, and so on: each end of an answer is one of them.
+// The model chooses the first token of the context: "x", "y" and "z". The first is right, the second is one of
+// two right words, the third is wrong. Each sample has 3 + 2 + 1 + 3 = 9 rows, and each end of an answer is one
+// of them.
 TEST_F(ZeroModel, AnswersWithTheFirstTokenOfTheContext) {
     corpus_of(folder_, described(data::RowKind::question, bert_bytes()),
               {question("a?b", "x 1", {"no", "X!"}), question("c?d", "y 2", {"y 2"}),

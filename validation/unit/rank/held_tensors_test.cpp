@@ -1,4 +1,4 @@
-// What the ranks of a plan hold.
+// Tests which elements of the tensors the ranks of a plan hold.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -29,7 +29,7 @@ TEST(PartOfRank, IsItsShareOfTheReplicaThatHoldsTheStage) {
     EXPECT_EQ(message_of<BugError>([&] { setup::part_of_rank(plan, 1, 2); }), "rank 2 does not hold stage 1");
 }
 
-// How many ranks hold an element: the least and the most of all elements of a tensor.
+// Returns the smallest and the largest number of ranks that hold an element of the tensor.
 std::pair<std::size_t, std::size_t> holders_of(const layout::HeldTensor& tensor) {
     std::size_t least = tensor.slices.size();
     std::size_t most = 0;
@@ -62,8 +62,8 @@ TEST(HeldTensors, OfAGridAreHeldOnceByEachReplicaOfTheirStages) {
     EXPECT_EQ(tensors.size(), validation::specs_of(small_gpt2()).size());
     for (const auto& [name, tensor] : tensors) {
         std::size_t holders = 3;
-        if (name.find("ln_") != std::string::npos) holders = 3 * 2;  // by both tensor ranks
-        if (name == "transformer.wte.weight") holders = 3 * 2;       // in the first stage and the last
+        if (name.find("ln_") != std::string::npos) holders = 3 * 2;  // held by both tensor ranks
+        if (name == "transformer.wte.weight") holders = 3 * 2;       // held in the first and the last stage
         EXPECT_EQ(holders_of(tensor), (std::pair{holders, holders})) << name;
     }
     EXPECT_EQ(tensors.at("transformer.wte.weight").last_use, 0U);
@@ -86,7 +86,7 @@ TEST(HeldTensors, OfUnlikeReplicasAreInTheBoxesThatEachHas) {
 
     const auto tensors = by_name(setup::held_tensors(plan, small_gpt2()));
 
-    // Shares of 5:3 of 8 heads of 2 channels.
+    // Shares 5:3 divide 8 heads of 2 channels.
     const layout::HeldTensor& fused = tensors.at("transformer.h.0.attn.c_attn.weight");
     ASSERT_EQ(fused.slices.size(), 3U + 3U + 1U);
     EXPECT_EQ(fused.slices[0].box, (layout::Box{{0, 16}, {0, 10}}));
@@ -94,14 +94,14 @@ TEST(HeldTensors, OfUnlikeReplicasAreInTheBoxesThatEachHas) {
     EXPECT_EQ(fused.slices[5].box, (layout::Box{{0, 16}, {42, 6}}));
     EXPECT_EQ(fused.slices[6].rank, 2);
     EXPECT_EQ(fused.slices[6].box, (layout::Box{{0, 16}, {0, 48}}));
-    // The table of tokens: 12 and 7 rows, and whole on two other ranks.
+    // Two ranks hold 12 and 7 rows of the token table, and two others hold the whole table.
     const layout::HeldTensor& table = tensors.at("transformer.wte.weight");
     ASSERT_EQ(table.slices.size(), 4U);
     EXPECT_EQ(table.slices[0].box, (layout::Box{{0, 12}, {0, 16}}));
     EXPECT_EQ(table.slices[3].rank, 3);
     EXPECT_EQ(table.slices[3].box, (layout::Box{{0, 19}, {0, 16}}));
     for (const auto& [name, tensor] : tensors) {
-        for (const layout::Slice& slice : tensor.slices) EXPECT_NE(slice.rank, 4) << name;  // it is idle
+        for (const layout::Slice& slice : tensor.slices) EXPECT_NE(slice.rank, 4) << name;  // rank 4 is idle
     }
 }
 

@@ -23,7 +23,7 @@ using validation::second_gpu;
 
 constexpr SamplePeriods none{.joules = 0, .state = 0};
 
-// Two nodes: on the first, ranks 0 and 1 share a GPU, and rank 2 has the other; on the second, rank 3 is alone.
+// On the first of two nodes, ranks 0 and 1 share a GPU and rank 2 has another. On the second, rank 3 is alone.
 GpusOfRanks four_ranks(int rank) {
     return {.rank = rank, .nodes = {0, 0, 0, 3}, .bus_ids = {first_gpu, first_gpu, second_gpu, first_gpu}};
 }
@@ -35,10 +35,10 @@ TEST(RankGpu, HasItsPartOfWhatRanksShare) {
 
     EXPECT_EQ(shared.sharers(), (std::vector<int>{2, 2, 1, 1}));
     const double before = shared.joules().value();
-    EXPECT_EQ(shared.joules().value() - before, 1);  // of two
+    EXPECT_EQ(shared.joules().value() - before, 1);  // half of two joules
     const double before_of_own = own.joules().value();
     EXPECT_EQ(own.joules().value() - before_of_own, 3);
-    EXPECT_EQ(shared.state().watts, 115.5);  // of the whole
+    EXPECT_EQ(shared.state().watts, 115.5);  // of the whole GPU
 }
 
 TEST(RankGpu, AsksTheDriverNowAndThen) {
@@ -59,10 +59,10 @@ TEST(RankGpu, IsMeasuredInItsSteps) {
 
     energy.begin();
     energy.look();
-    gpu.joules();  // between steps
+    gpu.joules();  // a reading between steps, which does not count
     energy.begin();
 
-    EXPECT_EQ(energy.take(), 4);  // two looks of two joules each
+    EXPECT_EQ(energy.take(), 4);  // two readings of two joules each
 }
 
 TEST(RankGpu, IsNotMeasuredWhereTheDriverDoesNotTell) {
@@ -104,7 +104,7 @@ TEST(GpuClockOfRank, IsLeftAloneByARunThatHoldsNone) {
     EXPECT_EQ(play.log(), "");
 }
 
-// Other ranks may be killed before they can.
+// A failing rank resets all clocks of its node, since other ranks may be killed before they can.
 TEST(GpuClockOfRank, IsGivenBackForTheNodeWhereARunFails) {
     const NvmlPlay play;
 

@@ -23,7 +23,7 @@ TEST(Pipes, OfReplicasAloneAreTheReplicas) {
     EXPECT_EQ(pipes_of(setup::plan_run(grid(1, 3, 1), small_gpt2(), 3)), (Pipes{{0}, {1}, {2}}));
 }
 
-// Of 3 and 2 replicas each meets every other in time.
+// With 3 and 2 replicas, each replica of a stage exchanges micro-batches with all replicas of the other stage.
 TEST(Pipes, OfUnequalReplicasAreOne) {
     const ScratchFolder folder;
     config::RunConfig config = layout_file(folder, R"({"layers": 7, "stages": [
@@ -32,7 +32,7 @@ TEST(Pipes, OfUnequalReplicasAreOne) {
     config.schedule.microbatches = 6;
     EXPECT_EQ(pipes_of(setup::plan_run(config, small_gpt2(), 6)), (Pipes{{0, 1, 2, 3, 4}}));
 
-    config.schedule.microbatches = 2;  // the third replica has nothing to do
+    config.schedule.microbatches = 2;  // the third replica gets no micro-batch
     const Pipes pipes = pipes_of(setup::plan_run(config, small_gpt2(), 6));
     EXPECT_EQ(pipes, (Pipes{{3, 4}, {0, 1}, {2}}));
 }

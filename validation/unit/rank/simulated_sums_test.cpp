@@ -14,7 +14,7 @@ layout::Bucket bucket_of(std::vector<int> holders, std::size_t elements) {
     return bucket;
 }
 
-// A bucket of this rank and another one, of all three, of this rank alone, and of the others.
+// Returns buckets of ranks 0 and 1, of all three ranks, of rank 0 alone, and of ranks 1 and 2.
 stage::GradientPlan plan_of_three() {
     stage::GradientPlan plan;
     plan.buckets = {bucket_of({0, 1}, 8), bucket_of({0, 1, 2}, 30), bucket_of({0}, 1000),

@@ -58,7 +58,7 @@ TEST(Specimen, IsTheFirstThatTrainingWouldVisit) {
 
     const Specimen specimen(config);
 
-    EXPECT_EQ(specimen.batch().rows(), 6U);  // each row's next tokens, and its end
+    EXPECT_EQ(specimen.batch().rows(), 6U);  // the next tokens of each row, and its end
     EXPECT_EQ(specimen.batch().segments.size(), 2U);
 }
 

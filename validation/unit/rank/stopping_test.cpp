@@ -31,7 +31,7 @@ TEST(Stopping, LeavesTimeForTheStepsThatComeFirst) {
     config::RunConfig config;
     config.run.time_limit = 3600;
     Stopping stopping(config, nullptr);
-    device::rest_seconds(0.01);  // of a step
+    device::rest_seconds(0.01);  // the duration of a step
     EXPECT_EQ(stopping.wish(1), records::StopReason::none);
     EXPECT_EQ(stopping.wish(1'000'000), records::StopReason::time_limit);
 }

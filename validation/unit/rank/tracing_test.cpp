@@ -22,7 +22,7 @@ TEST(ClockLine, CountsFromAMomentOfTheFirstRanksClock) {
     EXPECT_EQ(line(102.5), 12.5);
 }
 
-// A clock that is four seconds further ahead at the end than at the beginning.
+// The clock gains four seconds between the beginning and the end.
 TEST(ClockLine, TakesClocksToDriftEvenly) {
     const ClockLine line{.first = {.at = 100, .ahead = 40}, .last = {.at = 200, .ahead = 44}, .origin = 60};
 

@@ -1,4 +1,4 @@
-// What a run directory says of changes of plan.
+// Tests what a run directory records about changes of plan.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

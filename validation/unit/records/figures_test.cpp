@@ -11,8 +11,8 @@ namespace {
 
 using validation::says;
 
-// A block has 8 + 8 numbers in its norms, 4 * 12 + 12 and 4 * 4 + 4 in its attention, 4 * 8 + 8 and 8 * 4 + 4
-// in its MLP: 172. The last norm has 8, the head 5 * 4; the 3 * 4 of the position table are only looked up.
+// A block has 8 + 8 parameters in its norms, 4 * 12 + 12 and 4 * 4 + 4 in attention, 4 * 8 + 8 and 8 * 4 + 4 in
+// the MLP: 172. The last norm has 8, the head 5 * 4. The 3 * 4 of the position table are only looked up.
 model::ModelConfig tiny(std::size_t layers, bool tied) {
     model::ModelConfig model;
     model.layers = layers;
@@ -40,15 +40,15 @@ TEST(ModelFlops, CountTheParametersThatMultiply) {
     EXPECT_EQ(setup::model_flops(tiny(2, true)).head_parameters, 20);
 }
 
-// A tied table multiplies as the head; an untied one is only looked up, and a head of its own multiplies.
+// A tied table multiplies as the head. An untied one is only looked up, and the separate head multiplies.
 TEST(ModelFlops, AreTheSameForATiedAndAnUntiedHead) {
     EXPECT_EQ(setup::model_flops(tiny(3, false)).body_parameters,
               setup::model_flops(tiny(3, true)).body_parameters);
     EXPECT_EQ(setup::model_flops(tiny(3, false)).head_parameters, 20);
 }
 
-// One group of keys and values for two heads: 4 * 4 and 2 * (4 * 2) and 4 * 4 in the attention, 3 * (4 * 8) in
-// the gated MLP, 4 + 4 in the norms, and nothing has a bias.
+// Two heads share one group of keys and values. Attention has 4 * 4, 2 * (4 * 2) and 4 * 4 parameters, the
+// gated MLP 3 * (4 * 8), the norms 4 + 4. There are no biases.
 TEST(ModelFlops, OfALlamaHaveThreeMatricesInTheMlpAndFewerKeys) {
     model::ModelConfig model = tiny(1, false);
     model.family = model::Family::llama;
@@ -61,11 +61,11 @@ TEST(ModelFlops, OfALlamaHaveThreeMatricesInTheMlpAndFewerKeys) {
     EXPECT_TRUE(flops.is_causal);
 }
 
-// Before the 5 * 4 + 5 of the head lie a matrix, 4 * 4 + 4, and a norm, 8: hidden tokens alone need them.
+// Only masked tokens need the matrix, 4 * 4 + 4, and the norm, 8, before the 5 * 4 + 5 of the head.
 TEST(ModelFlops, OfABertForHiddenTokensCountItsTransformWithTheHead) {
     const setup::ModelFlops flops = setup::model_flops(tiny_bert(Task::masked));
 
-    EXPECT_EQ(flops.body_parameters, 172);  // with a norm behind each half, and none at the end
+    EXPECT_EQ(flops.body_parameters, 172);  // with a norm after each half, and none at the end
     EXPECT_EQ(flops.head_parameters, 25 + 28);
     EXPECT_FALSE(flops.is_causal);
 }
@@ -77,7 +77,7 @@ TEST(ModelFlops, OfABertForClassesCountItsPoolerWithTheHead) {
     EXPECT_EQ(flops.head_parameters, 3 * 4 + 3 + 20);
 }
 
-// 2 * 4 + 2 numbers look for the ends of an answer, in every row.
+// The head of 2 * 4 + 2 parameters looks for the ends of an answer in every row.
 TEST(ModelFlops, OfABertForAnswersHaveTheirHeadInEveryRow) {
     const setup::ModelFlops flops = setup::model_flops(tiny_bert(Task::span));
 
@@ -85,7 +85,7 @@ TEST(ModelFlops, OfABertForAnswersHaveTheirHeadInEveryRow) {
     EXPECT_EQ(flops.head_parameters, 0);
 }
 
-// Patches of 3 * 2 * 2 values become 4: 12 * 4 + 4. The class token and the positions are only added.
+// Patches of 3 * 2 * 2 values become 4 channels: 12 * 4 + 4. The class token and the positions are only added.
 TEST(ModelFlops, OfAVitCountTheMatrixOfThePatches) {
     model::ModelConfig model = tiny(2, true);
     model.family = model::Family::vit;
@@ -106,7 +106,7 @@ TEST(ModelFlops, TakeAttentionFromLayersAndWidth) {
     EXPECT_EQ(setup::model_flops(tiny(3, true)).attention_factor, 3 * 4);
 }
 
-// Samples of 3 and 1 tokens, 3 of which have a target: 6 * 180 * 4 + 6 * 20 * 3 + 12 * 1 * 4 * (9 + 1).
+// Samples have 3 and 1 tokens, of which 3 have a target: 6 * 180 * 4 + 6 * 20 * 3 + 12 * 1 * 4 * (9 + 1).
 TEST(ModelFlops, OfAStepFollowTheLengthsOfItsSamples) {
     const setup::ModelFlops flops = setup::model_flops(tiny(1, true));
 
@@ -115,7 +115,7 @@ TEST(ModelFlops, OfAStepFollowTheLengthsOfItsSamples) {
     EXPECT_EQ(flops.of_step({}), 0);
 }
 
-// 5280 operations, as 6 * 200 * 4 + 12 * 1 * 4 * 10.
+// Returns a step of 6 * 200 * 4 + 12 * 1 * 4 * 10 = 5280 operations.
 StepOutcome outcome_with(double loss) {
     return {.loss = loss,
             .size = {.tokens = 4, .targets = 4, .square_length_sum = 10},
@@ -149,7 +149,7 @@ TEST(Figures, AddUpTheSteps) {
     EXPECT_EQ(figures.validation->loss, 3.5);
 }
 
-// No half of the scores is left out where every token sees every other.
+// If every token sees every other one, no half of the attention scores is skipped.
 TEST(Figures, HaveNoCausalShareWhereTheModelIsNotCausal) {
     FigureSum sum(setup::model_flops(tiny_bert(Task::masked)), 5280, 1);
     sum.add(outcome_with(4));
@@ -172,7 +172,7 @@ TEST(Figures, AddUpWhatEachRankConsumed) {
     EXPECT_EQ(sum.finish({}).joules_of_ranks, (std::vector<double>{4, 5.5}));
     EXPECT_EQ(sum.finish({}).joules(), 9.5);
 
-    sum.add(outcome_with(3));  // of which it is not known
+    sum.add(outcome_with(3));  // a step of unknown energy
     sum.add(outcome);
 
     EXPECT_EQ(sum.finish({}).joules(), std::nullopt);
@@ -195,16 +195,16 @@ TEST(Figures, TakeTheMeanOfTheLastTenthOfTheLosses) {
 
     EXPECT_EQ(figures_of(losses).first_loss, 9);
     EXPECT_EQ(figures_of(losses).last_loss, 3);
-    EXPECT_EQ(figures_of({5, 4, 2}).last_loss, 2);  // at least one step
+    EXPECT_EQ(figures_of({5, 4, 2}).last_loss, 2);  // the mean of at least one step
 }
 
 TEST(Figures, AreValidWhereTheLossFell) {
     EXPECT_EQ(figures_of({5, 4}).complaint, "");
-    EXPECT_EQ(figures_of({5}).complaint, "");  // one step shows nothing
+    EXPECT_EQ(figures_of({5}).complaint, "");  // one step shows no trend
 }
 
 TEST(Figures, SplitTheBubbleByWhatIsWaitedFor) {
-    const BubbleParts parts = figures_of({4, 3}).bubble_parts();  // of 25 %
+    const BubbleParts parts = figures_of({4, 3}).bubble_parts();  // of a bubble of 25 %
 
     EXPECT_EQ(parts.schedule, 0.125 / 2);
     EXPECT_EQ(parts.wait_tensor, 0.0625 / 2);
@@ -232,7 +232,7 @@ TEST(Figures, SayWhereARunIsTooShortToJudgeItsLoss) {
     EXPECT_TRUE(figures_of({5, 4}).remarks.empty());
 }
 
-// The last start alone may begin near the best loss that there is.
+// The last start alone may begin close to the best possible loss.
 TEST(Figures, JudgeTheLossOverAllStartsOfARun) {
     FigureSum sum(setup::model_flops(tiny(1, true)), 5280, 1);
     sum.go_on_from({.count = 100, .first_loss = 9});
@@ -261,7 +261,7 @@ TEST(Figures, NameTheRanksThatLeaveProductsOut) {
 }
 
 TEST(Figures, AreInvalidWhereAStepIsFasterThanThePeak) {
-    FigureSum sum(setup::model_flops(tiny(1, true)), 2400, 1);  // a step needs 5040 in 2 seconds
+    FigureSum sum(setup::model_flops(tiny(1, true)), 2400, 1);  // a step has 5040 operations in 2 seconds
     sum.add(outcome_with(5));
     sum.add(outcome_with(4));
 
@@ -285,7 +285,7 @@ TEST(Figures, AreInvalidWhereStepsWereSkipped) {
     EXPECT_EQ(figures.steps, 3U);
     EXPECT_EQ(figures.skipped_steps, 1U);
     EXPECT_EQ(figures.first_loss, 5);
-    EXPECT_EQ(figures.last_loss, 3);  // what was skipped has no part in a mean
+    EXPECT_EQ(figures.last_loss, 3);  // skipped steps do not count in the mean
     EXPECT_TRUE(says(figures.complaint, "1 of 3 steps were skipped"));
 }
 
@@ -303,7 +303,7 @@ TEST(Figures, CountUpdatesThatWereRolledBackWhereAnyGoesAhead) {
     EXPECT_EQ(sum.finish({}).rolled_back, 2U);
 }
 
-// The update of the last step can ruin a model whose losses until then were well.
+// The last update can ruin a model whose losses were good until then.
 TEST(Figures, AreInvalidWhereTheModelEndsWithoutAFiniteLoss) {
     const double nan = std::numeric_limits<double>::quiet_NaN();
 

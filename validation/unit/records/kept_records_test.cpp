@@ -1,4 +1,4 @@
-// Records of a run that goes on from a checkpoint.
+// Tests the records of a run that resumes from a checkpoint.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ TEST(KeptRecords, LeaveNoVerdictOfAnEarlierStart) {
     EXPECT_FALSE(std::filesystem::exists(folder.file("stopped")));
 }
 
-// It was killed before its first checkpoint.
+// The run was killed before its first checkpoint.
 TEST(KeptRecords, AreNoneWhereTheRunBeginsAgain) {
     const ScratchFolder folder;
     folder.write("steps.jsonl", two_steps);
@@ -76,7 +76,7 @@ TEST(KeptRecords, AreNoneWhereTheRunBeginsAgain) {
     EXPECT_EQ(read_whole(folder.file("decisions.jsonl")), "");
 }
 
-// A change of plan behind the checkpoint's step comes again, first of all.
+// A change of plan after the checkpoint's step is decided again, before anything else.
 TEST(KeptRecords, HaveTheDecisionsBeforeTheCheckpoint) {
     const ScratchFolder folder;
     folder.write("steps.jsonl", two_steps);

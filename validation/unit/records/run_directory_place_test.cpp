@@ -1,4 +1,4 @@
-// Tests of the place in which a run directory is made.
+// Tests where a run directory may be created.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ TEST(RunDirectory, RefusesAPathThatAFileIsInTheWayOf) {
 
 TEST(RunDirectory, SaysWhatToDoWhereStepsCannotBeWritten) {
     const ScratchFolder folder;
-    std::filesystem::create_directories(folder.file("run/steps.jsonl"));  // no file can take its place
+    std::filesystem::create_directories(folder.file("run/steps.jsonl"));  // no file can replace this directory
 
     const std::string message = message_of<ConfigError>([&] { RunDirectory run(folder.file("run")); });
 
@@ -51,7 +51,7 @@ TEST(RunDirectory, SaysWhatToDoWhereStepsCannotBeWritten) {
     EXPECT_TRUE(says(message, "; choose another --run-dir"));
 }
 
-// Below the folder that the program is started in.
+// The directory is created below the working directory of the program.
 TEST(RunDirectory, IsByDefaultNamedAfterTheModelAndTheTimeAndNew) {
     const ScratchFolder folder;
     const std::filesystem::path before = std::filesystem::current_path();

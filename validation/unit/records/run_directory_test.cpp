@@ -40,7 +40,7 @@ std::vector<json> lines_of(const std::string& path) {
     return lines;
 }
 
-// A run directory with nothing in it yet.
+// A new and empty run directory.
 class TheRun : public ::testing::Test {
 protected:
     std::string file(const char* name) const { return path_ + "/" + name; }
@@ -56,11 +56,11 @@ protected:
     }
 
     ScratchFolder folder_;
-    std::string path_ = folder_.file("runs/first");  // with a folder above it that is made as well
+    std::string path_ = folder_.file("runs/first");  // the parent folder is created, too
     RunDirectory directory_{path_};
 };
 
-// 6 * 180 * 4 + 6 * 20 * 4 + 12 * 4 * 10 = 5280 operations in 2 seconds, where 2 * 5280 were possible.
+// A step has 6 * 180 * 4 + 6 * 20 * 4 + 12 * 4 * 10 = 5280 operations in 2 seconds; 2 * 5280 were possible.
 TEST_F(TheRun, HasALineForEachStep) {
     const json line = line_of(usual_outcome());
 
@@ -105,7 +105,7 @@ TEST_F(TheRun, SaysWhichStepsWereSkipped) {
     const json line = line_of(outcome);
 
     EXPECT_EQ(line.at("skipped"), true);
-    EXPECT_FALSE(line.contains("loss"));  // JSON has no such number
+    EXPECT_FALSE(line.contains("loss"));  // JSON has no NaN and no infinity
     EXPECT_FALSE(line.contains("grad_norm"));
 }
 
@@ -190,7 +190,7 @@ TEST_F(TheRun, SaysInItsManifestWhatItWasMadeWithAndOn) {
     EXPECT_EQ(manifest.at("cores"), json({"0-3", "4-7", "0-3"}));
     EXPECT_EQ(manifest.at("device"), "cpu, some processor");
     EXPECT_EQ(manifest.at("threads_per_rank"), 2);
-    EXPECT_EQ(manifest.at("corpus"), "a \"quoted\" \uFFFD name.h5");  // a path is no UTF-8 by itself
+    EXPECT_EQ(manifest.at("corpus"), "a \"quoted\" \uFFFD name.h5");  // a path need not be valid UTF-8
     EXPECT_EQ(manifest.at("corpus_sha256"), std::string(64, 'f'));
     EXPECT_EQ(manifest.at("model"), "gpt2-tiny");
     EXPECT_EQ(manifest.at("parameters"), 1234);
@@ -278,7 +278,7 @@ TEST_F(TheRun, SummarisesTheValidationLossWhereThereIsOne) {
     const json summary = summary_of(figures);
 
     EXPECT_EQ(summary.at("loss").at("validation"), 3.5);
-    EXPECT_FALSE(summary.contains("validation"));  // nothing was chosen that could be right or wrong
+    EXPECT_FALSE(summary.contains("validation"));  // the evaluation counted no choices
 }
 
 TEST_F(TheRun, SummarisesHowOftenTheModelWasRight) {
@@ -317,7 +317,7 @@ TEST_F(TheRun, SummarisesWhyItIsInvalid) {
     EXPECT_EQ(summary.at("reason"), "2 of 2 steps were skipped");
 }
 
-// The loss of a run whose steps were all skipped is not 0: there is none.
+// A run whose steps were all skipped has no loss, rather than a loss of 0.
 TEST_F(TheRun, SummarisesNoLossWhereNoStepHadOne) {
     FigureSum sum(flops, 5280, 1);
     StepOutcome outcome = usual_outcome();

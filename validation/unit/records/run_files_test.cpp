@@ -1,4 +1,4 @@
-// Files of a run directory that are not the run's own.
+// Tests files in a run directory that are not the run's own.
 #include <gtest/gtest.h>
 
 #include <filesystem>

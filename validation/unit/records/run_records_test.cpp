@@ -1,4 +1,4 @@
-// Every record, from its members to JSON and back, and its description in the documents.
+// Tests that every record survives a round trip through JSON, and that the documentation lists its fields.
 #include "trireme/records/run_records.hpp"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ Names field_names() {
     return filler.names;
 }
 
-// Both values of flags, since a flag that is not set is absent.
+// Tests both values of flags, since a flag that is not set is absent.
 template <class Record>
 void expect_round_trip() {
     Names written;
@@ -109,7 +109,7 @@ TEST(RunRecords, NameTheFieldThatIsOfAnotherKind) {
         "trireme");
 }
 
-// The names in the first column of the table in a section of the document.
+// Returns the names in the first column of the table in a section of the document.
 Names documented(const std::string& section) {
     const std::string text = validation::read_whole(TRIREME_SOURCE_DIR "/docs/reference/records.md");
     const std::size_t begin = text.find("\n## " + section + "\n");

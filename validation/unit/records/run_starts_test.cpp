@@ -41,7 +41,7 @@ TEST_F(RunStarts, EndWhereSlurmsJobDoesNotGetFurther) {
               "Slurm's job 4711 was started 3 times after step 12 and never got further; see in its log why "
               "it ended, give it more --time or another node, and remove " +
                   file_ + " before you start it again");
-    EXPECT_THROW(start(4, 12), ConfigError);  // nothing was noted
+    EXPECT_THROW(start(4, 12), ConfigError);  // the refused start was not recorded
     EXPECT_NO_THROW(start(3, 13));
 }
 

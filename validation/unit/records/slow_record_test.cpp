@@ -1,4 +1,4 @@
-// What a run says of who was made slow.
+// Tests what a run records about ranks that were slowed down on purpose.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

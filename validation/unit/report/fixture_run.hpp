@@ -1,4 +1,4 @@
-// A run directory as a test writes it: two steps, one evaluation, figures that are easy to follow.
+// Run directories for tests: two steps, one evaluation, and figures that are easy to follow.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ inline const std::string summary_text =
     R"~("mfu":0.2,"mfu_causal":0.16,"mfu_formula":"(6N + 12 L h)","bubble":{"measured":0.35,"limit":0},)~"
     R"("comm_wait_s":0.4,"memory_bytes":{"growth":7000000,"predicted":6500000}})";
 
-// A run that is still going on: it has left no more than its steps.
+// A run that has not ended. It has written only its steps.
 class FixtureRun {
 public:
     explicit FixtureRun(const std::string& steps = two_steps) { folder_.write("steps.jsonl", steps); }
@@ -42,7 +42,7 @@ private:
     validation::ScratchFolder folder_;
 };
 
-// A run with everything that one leaves behind.
+// A run that has written everything.
 class FinishedRun : public FixtureRun {
 public:
     FinishedRun() {

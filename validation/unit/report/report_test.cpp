@@ -49,7 +49,7 @@ TEST(Report, ShowsWhatARunConsumed) {
                      "<td>20 J per token; 750 W, mean, of all ranks together</td>"));
 }
 
-// A run whose evaluations, after the steps 1 and 2, counted what was right; `before` and `after` say what.
+// A run whose evaluations after steps 1 and 2 have scores: `before` and `after` are their JSON fields.
 class ScoredRun : public FixtureRun {
 public:
     ScoredRun(const std::string& before, const std::string& after, const std::string& summary)
@@ -67,7 +67,7 @@ TEST(Report, ShowsTheAccuracyOfARunThatHasOne) {
     EXPECT_TRUE(says(html, ">accuracy, %</text>"));
     EXPECT_TRUE(says(html, "<th>Accuracy</th><td>75.0 %</td><td>100 %</td>"));
     EXPECT_FALSE(says(html, "Exact match"));
-    EXPECT_FALSE(says(html, "perplexity"));  // the loss is of classes
+    EXPECT_FALSE(says(html, "perplexity"));  // a loss of classes has no perplexity
 }
 
 TEST(Report, ShowsHowWellQuestionsWereAnswered) {
@@ -89,7 +89,7 @@ TEST(Report, ShowsNoScoreOfARunThatPredictsTokens) {
     EXPECT_TRUE(says(html, "perplexity 12.18"));
 }
 
-// No half of the scores is left out where a model sees the whole text or image.
+// A model that sees the whole text or image skips no half of the attention scores.
 TEST(Report, ShowsTheMfuOfAModelThatIsNotCausal) {
     const FinishedRun run;
     run.write("summary.json", "{\"mfu\":0.2}");
@@ -117,7 +117,7 @@ TEST(Report, ShowsTheMachineAndTheConfiguration) {
     EXPECT_TRUE(says(html, "<pre>[run]\nsteps = 2  # &lt;b&gt;\n</pre>"));
 }
 
-// A layout of two stages, with `cut` of seven layers in the first one.
+// Returns a layout of two stages, with `cut` of seven layers in the first one.
 std::string two_stages(const std::string& cut) {
     return R"({"layers":7,"stages":[{"layers":[0,)" + cut + R"(],"replicas":[{"ranks":[0],"shares":[1]}]},)" +
            R"({"layers":[)" + cut + R"(,7],"replicas":[{"ranks":[1],"shares":[1]}]}],"idle":[]})";

@@ -16,7 +16,7 @@ std::string complaint(const std::string& path) {
     return message_of<ConfigError>([&] { read_run(path); });
 }
 
-// The message about a record of a run, without the run's path.
+// Returns the error message about a record of a run, without the run's path.
 std::string complaint_about(const std::string& name, const std::string& text) {
     const FixtureRun run;
     run.write(name, text);
@@ -63,7 +63,7 @@ TEST(RunRecords, HoldWhatAnEvaluationCounted) {
     EXPECT_EQ(records.summary->f1, 0.75);
 }
 
-// A record of a step of four seconds by two ranks.
+// Returns the record of a step of four seconds on two ranks.
 std::string step_of_two(int step, const std::string& slowness) {
     return "{\"step\":" + std::to_string(step) +
            R"(,"seconds":4,"compute_s":[3,1],"wait_pipeline_s":[0,2],"wait_tensor_s":[0.25,0],)"

@@ -26,7 +26,7 @@ TEST(Coordinates, GoRightWithXAndUpWithY) {
 TEST(SvgChart, DrawsAHandCheckedExample) {
     const std::string svg = svg_chart(chart_of({{1, 4}, {2, 2}, {4, 0}}));
 
-    // From step 0 to 4 over 392 pixels, from 0 to 4 over 194.
+    // Steps 0 to 4 span 392 pixels, and losses 0 to 4 span 194.
     EXPECT_TRUE(says(svg, "points=\"174.0,12.0 272.0,109.0 468.0,206.0\""));
     for (const char* tick : {">0<", ">1<", ">2<", ">3<", ">4<"}) EXPECT_TRUE(says(svg, tick));
     EXPECT_TRUE(says(svg, ">step</text>"));

@@ -15,7 +15,7 @@ json name_of_rank(int rank, int left_out = 0) {
     return {{"ph", "M"}, {"name", "process_name"}, {"pid", rank}, {"args", {{"left_out", left_out}}}};
 }
 
-// Times in milliseconds.
+// Returns an event of a trace. Times are in milliseconds.
 json event(int rank, const char* lane, const char* name, double begin, double end, int step, int stage = -1) {
     json arguments{{"step", step}};
     if (stage >= 0) arguments["stage"] = stage;
@@ -24,7 +24,7 @@ json event(int rank, const char* lane, const char* name, double begin, double en
             {"args", arguments}};
 }
 
-// Two ranks, of which rank 1 has the first stage: a change of plan, and step 7 behind it.
+// Returns the trace of two ranks, with the first stage on rank 1: a change of plan, and step 7 after it.
 json two_ranks() {
     const json plan{
         {"step", 7},
@@ -68,7 +68,7 @@ TEST(TraceDrawing, ShowsTheStepWithMostToSee) {
     EXPECT_EQ(shown_step(trace_of(text)), 8U);
 
     text["traceEvents"].push_back(event(0, "checkpoint", "copy", 90, 95, 6));
-    EXPECT_EQ(shown_step(trace_of(text)), 7U);  // the one beside which it is made
+    EXPECT_EQ(shown_step(trace_of(text)), 7U);  // the step during which the checkpoint is copied
 }
 
 TEST(TraceDrawing, HasTheRanksInTheOrderOfTheStages) {
@@ -79,7 +79,7 @@ TEST(TraceDrawing, HasTheRanksInTheOrderOfTheStages) {
     ASSERT_EQ(drawn.prediction.spans[0].size(), 3U);
     EXPECT_EQ(drawn.prediction.spans[0][0].begin, 10);
     EXPECT_EQ(drawn.prediction.spans[0][0].end, 20);
-    EXPECT_EQ(drawn.prediction.busy, (std::vector<double>{19, 8}));  // without what STEP1 waited
+    EXPECT_EQ(drawn.prediction.busy, (std::vector<double>{19, 8}));  // without the wait within STEP1
 }
 
 TEST(TraceDrawing, HasWhatHappensBesideComputing) {
@@ -91,11 +91,11 @@ TEST(TraceDrawing, HasWhatHappensBesideComputing) {
     EXPECT_EQ(drawn.beside[0][1].begin, 8);
     EXPECT_EQ(drawn.beside[0][1].end, 18);
     EXPECT_EQ(drawn.beside[0][2].kind, Beside::checkpoint);
-    EXPECT_EQ(drawn.beside[0][2].begin, 0);  // where the picture begins
-    EXPECT_EQ(drawn.beside[1].size(), 3U);   // messages that are started are no waits
+    EXPECT_EQ(drawn.beside[0][2].begin, 0);  // the beginning of the picture
+    EXPECT_EQ(drawn.beside[1].size(), 3U);   // the start of a message is no wait
 }
 
-// 10 + 2 + 4 + 8 for the passes, and the longer update: STEP1 took 2 without its wait.
+// The passes take 10 + 2 + 4 + 8, and the longer update takes 2: STEP1 without its wait.
 TEST(TraceDrawing, PredictsByWhatInstructionsTook) {
     const RunTrace trace = trace_of(two_ranks());
 

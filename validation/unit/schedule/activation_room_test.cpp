@@ -24,11 +24,11 @@ TEST(ActivationRoom, LeavesRoomForAnOlderMicrobatchThatHasNotCome) {
 
     EXPECT_TRUE(room.is_safe_for(2));
     room.keep(2);
-    EXPECT_FALSE(room.is_safe_for(1));  // nothing would be free for the oldest
+    EXPECT_FALSE(room.is_safe_for(1));  // no room would be left for the oldest
     EXPECT_TRUE(room.is_safe_for(0));
 }
 
-// With two stages a micro-batch comes back to the team before it leaves.
+// With two stages in a team, a micro-batch returns to the team before it leaves.
 TEST(ActivationRoom, LeavesRoomForWhatComesBack) {
     ActivationRoom room({2, 2, 2});
     room.set_most(3);
@@ -36,7 +36,7 @@ TEST(ActivationRoom, LeavesRoomForWhatComesBack) {
     room.keep(0);
     EXPECT_TRUE(room.is_safe_for(1));
     room.keep(1);
-    EXPECT_FALSE(room.is_safe_for(2));  // it would take the last place, which both others wait for
+    EXPECT_FALSE(room.is_safe_for(2));  // it would take the last room, which both others wait for
     EXPECT_TRUE(room.is_safe_for(0));
     EXPECT_FALSE(room.is_safe_for(1));
 }
@@ -47,7 +47,7 @@ TEST(ActivationRoom, CountsOnWhatOlderOnesGiveBack) {
 
     room.keep(0);
     room.keep(1);
-    EXPECT_TRUE(room.is_safe_for(2));  // one place is left for the oldest, which gives back two
+    EXPECT_TRUE(room.is_safe_for(2));  // room for one is left for the oldest, which then frees two
     room.keep(2);
     EXPECT_FALSE(room.is_safe_for(2));
     EXPECT_TRUE(room.is_safe_for(0));

@@ -1,4 +1,4 @@
-// What check() counts over several steps.
+// Tests what check() counts and refuses over several steps.
 #include <gtest/gtest.h>
 
 #include "trireme/schedule/check.hpp"
@@ -25,7 +25,7 @@ TEST(CheckOfSteps, CountsGradientsOfStepsFromTheFirstBackwardToTheLastUpdate) {
         std::vector<int>{2});
 }
 
-// Also of a holder that executes nothing: it has the sums of the others'.
+// This also applies to a holder that executes nothing: it holds the sums of the others' gradients.
 TEST(CheckOfSteps, CountsGradientsThatAreTheSumsOfOthers) {
     PipelineShape shape = uneven_shape({2}, 1);
     shape.steps = 2;
@@ -48,7 +48,7 @@ TEST(CheckOfSteps, CountsWeightsFromTheOldestThatIsUsedToTheNewest) {
     EXPECT_EQ(versions({"0F0 0F2 0B0 REDUCE0 STEP0 0F1 0B1 REDUCE0 STEP0 0B2@2 REDUCE0 STEP0"}, 3), 3);
 }
 
-// Their sums may be on their way at once.
+// Reductions of different steps may be in flight at once.
 TEST(CheckOfSteps, RefusesUnlikeOrdersOfReducesOfUnlikeSteps) {
     PipelineShape shape = grid_shape(1, 2, 2, 1);
     shape.steps = 2;

@@ -11,7 +11,7 @@ namespace {
 
 using Lines = std::initializer_list<const char*>;
 
-// "proved", or where the fault is (team:position) and what.
+// Returns "proved", or the position of the fault (team:position) and its text.
 std::string told(const std::vector<Program>& programs, const PipelineShape& shape) {
     const Verdict verdict = check(programs, shape);
     if (verdict.is_proved()) return "proved";
@@ -20,14 +20,14 @@ std::string told(const std::vector<Program>& programs, const PipelineShape& shap
 
 std::string told(Lines lines, const PipelineShape& shape) { return told(programs_of(lines), shape); }
 
-// Two teams with a stage each and one micro-batch, of which one program is replaced.
+// Two teams with one stage each and one micro-batch; the functions below replace one of the two programs.
 constexpr const char* first_team = "0F0 0SEND_F0 0RECV_B0 0B0 REDUCE0 STEP0";
 constexpr const char* last_team = "1RECV_F0 1F0 1B0 1SEND_B0 REDUCE1 STEP1";
 
 std::string with_first(const char* program) { return told({program, last_team}, grid_shape(2, 1, 1, 1)); }
 std::string with_last(const char* program) { return told({first_team, program}, grid_shape(2, 1, 1, 1)); }
 
-// One team with one stage.
+// Checks a program of one team with one stage.
 std::string alone(const char* program, int microbatches = 1) {
     return told({program}, grid_shape(1, 1, 1, microbatches));
 }
@@ -271,8 +271,8 @@ TEST(Check, TellsStagesOfOneChannelApart) {
 }
 
 TEST(Check, NamesWhereEveryTeamIsStuck) {
-    // Team 0 makes a second result before the buffer of the first is free; team 1 posts for it only after a
-    // gradient that team 0 cannot send yet.
+    // Team 0 computes its second result before it sends the first, but has one buffer. Team 1 waits for the
+    // first.
     EXPECT_EQ(told({"0F0 0F1 0SEND_F0 0SEND_F1 0RECV_B0 0B0 0RECV_B1 0B1 REDUCE0 STEP0",
                     "1RECV_F0 1F0 1B0 1SEND_B0 1RECV_F1 1F1 1B1 1SEND_B1 REDUCE1 STEP1"},
                    grid_shape(2, 1, 1, 2)),

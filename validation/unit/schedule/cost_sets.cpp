@@ -20,7 +20,7 @@ Costs with_last(Costs costs, const StageCost& last) {
     return costs;
 }
 
-// Messages between all stages, and sums of gradients and updates behind them.
+// Sets the costs of messages between all stages, of gradient reductions and of updates.
 Costs with_others(Costs costs, double send, double reduce = 0, double step = 0) {
     for (StageCost& cost : costs) {
         cost.send = send;
@@ -31,9 +31,9 @@ Costs with_others(Costs costs, double send, double reduce = 0, double step = 0) 
 }
 
 constexpr StageCost block{4, 4, 4};
-constexpr StageCost head{1, 9, 8};  // makes its logits in the backward pass
+constexpr StageCost head{1, 9, 8};  // computes its logits in the backward pass
 constexpr StageCost skewed{10, 11, 9};
-constexpr StageCost recomputing{2, 4, 2};  // its forward is made again before its input half
+constexpr StageCost recomputing{2, 4, 2};  // repeats its forward before its input half
 constexpr StageCost frozen{2, 2, 0};
 constexpr StageCost short_weights{2, 3, 1};
 

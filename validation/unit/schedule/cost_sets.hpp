@@ -1,4 +1,5 @@
-// Pipelines whose stages and messages cost what they might cost: what searched schedules are measured by.
+// Pipelines with plausible costs of stages and messages, on which searched schedules are compared with fixed
+// ones.
 #pragma once
 
 #include <string>
@@ -11,11 +12,11 @@ namespace trireme::schedule {
 
 struct CostSet {
     std::string name;
-    PipelineShape shape;  // with bounds on activations, in some
+    PipelineShape shape;  // some sets bound its activations
     std::vector<StageCost> costs;
 };
 
-// Thirty. All costs are whole numbers or halves, so that sums of them are exact.
+// Returns thirty sets. All costs are whole numbers or halves, so that sums of them are exact.
 std::vector<CostSet> cost_sets();
 
 }  // namespace trireme::schedule

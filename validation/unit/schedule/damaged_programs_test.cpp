@@ -22,7 +22,7 @@ namespace {
 constexpr RandomKey seed{20260411};
 constexpr std::size_t cases_of_a_family = 2500;
 
-// What a failure prints.
+// Describes a shape and its programs for the message of a failure.
 std::string drawn(const PipelineShape& shape, const std::vector<Program>& programs) {
     std::string text =
         cat(shape.slots, " slots, ", shape.steps, " steps of ", shape.microbatches, " micro-batches");
@@ -131,7 +131,7 @@ void judge(const DamagedCase& damaged, Count& count) {
     }
 }
 
-// Stops at the first case that fails: its text says all.
+// Stops at the first case that fails, because its text says everything.
 void judge_damaged(const std::vector<Subject>& subjects, std::string_view family) {
     Count count;
     for (std::size_t i = 0; i < cases_of_a_family && !testing::Test::HasFailure(); ++i) {
@@ -228,7 +228,7 @@ TEST(SoundPrograms, AreOfStagesThatNoScheduleIsMadeFor) {
     }
 }
 
-// What one order of execution proves holds for all of them.
+// All orders of execution reach the same end, so that one order proves all of them.
 TEST(Programs, ComeToTheSameEndInEveryOrder) {
     std::size_t finished = 0;
     std::size_t stuck = 0;

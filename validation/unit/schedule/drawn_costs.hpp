@@ -1,4 +1,4 @@
-// Costs for tests of what depends on them.
+// Random costs of stages, for tests of results that depend on costs.
 #pragma once
 
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace trireme::schedule {
 
-// So many that no message ever waits for one.
+// Returns the shape with enough slots that no message ever waits for one.
 inline PipelineShape with_slots_enough(PipelineShape shape) {
     shape.slots = shape.microbatches * shape.stages();
     return shape;
 }
 
-// From none to nine units each; tenths, which binary fractions do not have, show every rounding.
+// Returns costs of 0 to 9 units each. Tenths are no binary fractions, so they show every rounding.
 inline std::vector<StageCost> drawn_costs(const PipelineShape& shape, Draw& draw, double unit = 0.1) {
     const auto cost = [&] { return unit * draw.within(0, 9); };
     std::vector<StageCost> costs(shape.holders.size());

@@ -1,4 +1,4 @@
-// Equal rows of a grid are handled once: with the same results as when each row is looked at.
+// Equal rows of a grid are processed once, with the same results as if each row were processed.
 #include "schedule/programs/equal_rows.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ std::vector<Subject> kinds_and_shapes() {
     return all;
 }
 
-// Bounds that no team reaches, unlike ones, so that no two rows of the shape are equal.
+// Sets bounds that no team reaches and that differ per team, so that no two rows of the shape are equal.
 PipelineShape with_unlike_rows(PipelineShape shape) {
     for (int team = 0; team < shape.teams; ++team) shape.most_activations.push_back(1000 + team);
     return shape;
@@ -79,7 +79,7 @@ TEST(EqualRows, AreNotThereWhereOneProgramDiffers) {
 TEST(EqualRows, AreNotThereInOneRowOrInUnevenStages) {
     const PipelineShape one = grid_shape(2, 1, 1, 4);
     const PipelineShape uneven = uneven_shape({2, 1}, 4);
-    const PipelineShape in_turns = uneven_shape({2, 2}, 4);  // replicas take turns: rows are not blocks
+    const PipelineShape in_turns = uneven_shape({2, 2}, 4);  // replicas alternate: rows are not blocks
 
     EXPECT_FALSE(first_of_equal_rows(generate(schedule_named("gpipe"), one), one));
     EXPECT_FALSE(first_of_equal_rows(generate(schedule_named("gpipe"), uneven), uneven));
@@ -128,7 +128,7 @@ TEST(EqualRows, AreLoweredProvedAndTimedAsIfEachRowWereLookedAt) {
 TEST(EqualRows, NameAFaultWithTheNumbersOfAllTeams) {
     const PipelineShape shape = grid_shape(2, 2, 1, 2);
     std::vector<Program> programs = lower(generate(schedule_named("gpipe"), shape), shape);
-    for (Program& program : programs) program.pop_back();  // the STEP
+    for (Program& program : programs) program.pop_back();  // removes the STEP
     ASSERT_TRUE(first_of_equal_rows(programs, shape));
 
     const Verdict once = check(programs, shape);

@@ -8,7 +8,7 @@
 namespace trireme::schedule {
 namespace {
 
-// Counts up like an odometer of digits 1..3; false behind the last.
+// Counts up like an odometer of digits 1..3; returns false after the last value.
 bool count_up(std::vector<int>& replicas) {
     for (int& digit : replicas) {
         if (++digit <= 3) return true;

@@ -1,4 +1,4 @@
-// The shapes that properties of schedules are tried on, and what a schedule makes of one.
+// Shapes on which tests check properties of schedules, and the programs and faults of a schedule on a shape.
 #pragma once
 
 #include <functional>
@@ -10,6 +10,7 @@
 
 namespace trireme::schedule {
 
+// The numbers of a grid with one replica per stage.
 struct GridNumbers {
     int pipe = 1;
     int chunks = 1;
@@ -18,20 +19,20 @@ struct GridNumbers {
     std::string text() const;
 };
 
-// pipe 1..8, chunks from `least_chunks` to 3, micro-batches 1..24
+// Returns all grids with pipe 1..8, `least_chunks`..`most_chunks` chunks and 1..24 micro-batches.
 std::vector<GridNumbers> every_grid(int least_chunks, int most_chunks);
 
-// 1..3 replicas over 1..4 stages, 1..12 micro-batches
+// Returns all shapes with 1..4 stages of 1..3 replicas each and 1..12 micro-batches.
 std::vector<PipelineShape> every_uneven_shape(bool is_training);
 std::string text_of_uneven(const PipelineShape& shape);
 
-// The compute instructions of each team.
+// Returns the compute instructions of each team as text.
 std::vector<std::string> texts_of(const Schedule& kind, const PipelineShape& shape);
 
-// Why the schedule's programs are not proved with the slots that the shape has; empty: they are.
+// Returns why the schedule's programs are not proved with the slots of the shape; empty if they are proved.
 std::string fault_of(const Schedule& kind, const PipelineShape& shape);
 
-// The fewest slots with which the schedule's programs are proved.
+// Returns the fewest slots with which the schedule's programs are proved.
 int fewest_slots(const Schedule& kind, PipelineShape shape);
 
 }  // namespace trireme::schedule

@@ -15,7 +15,7 @@ namespace {
 
 using namespace written;
 
-// Says of any state which teams may go on. Wants numbered programs to which there is no objection as they are
+// Says for any state which teams may advance. Requires numbered programs that have no fault as they are
 // written.
 class Machine {
 public:
@@ -71,14 +71,15 @@ private:
                has_run(counters, team, {Op::backward_input, stage, microbatch});
     }
 
-    // What a stage keeps, by the next stage where the same team has it: to the end of that one's backward.
+    // True if no backward of the next stage still has to read what `stage` keeps. It reads it only if the same
+    // team executes both stages.
     bool is_read(const ProgramCounters& counters, int team, int stage, int microbatch) const {
         if (!has_stage(shape_, stage + 1) || shape_.executor_of(stage + 1, microbatch) != team) return true;
         return has_run(counters, team, {Op::backward, stage + 1, microbatch}) ||
                has_run(counters, team, {Op::backward_weight, stage + 1, microbatch});
     }
 
-    // Of the result of a stage: sent to the neighbouring stage, and the receive posted there.
+    // True if the result of the stage has been sent to the neighbouring stage and the receive is posted there.
     bool is_complete(const ProgramCounters& counters, int stage, int microbatch, bool forward) const {
         const int reader = stage + (forward ? 1 : -1);
         const Op send = forward ? Op::send_forward : Op::send_backward;
@@ -87,7 +88,8 @@ private:
                has_run(counters, shape_.executor_of(reader, microbatch), {receive, reader, microbatch});
     }
 
-    // Of a forward: the activations from below; of a backward: the gradients from above.
+    // True if the input is there: activations of the stage below for a forward, gradients of the stage above
+    // for a backward.
     bool has_input(const Instruction& instruction, int team, const ProgramCounters& counters) const {
         const bool forward = goes_forward(instruction.op);
         const int maker_stage = instruction.stage - (forward ? 1 : -1);
@@ -98,7 +100,7 @@ private:
         return is_complete(counters, maker_stage, instruction.microbatch, forward);
     }
 
-    // Whether a result is carried by a message, and so lies in a slot from when it is made.
+    // True if a message carries the result, which then occupies a slot from the moment it is computed.
     bool leaves(const Instruction& instruction, int team) const {
         const bool makes_result = is_compute(instruction.op) && instruction.op != Op::backward_weight;
         const int reader = other_stage(instruction);
@@ -106,7 +108,8 @@ private:
                shape_.executor_of(reader, instruction.microbatch) != team;
     }
 
-    // The rivals of an instruction that takes a slot are those before it that took one at the same end.
+    // The rivals of an instruction that takes a slot are the earlier instructions that took one at the same
+    // end.
     void find_rivals(std::size_t team) {
         std::map<std::pair<Channel, bool>, std::vector<Instruction>> takers;  // true: at the receiving end
         for (const Instruction& instruction : programs_[team]) {
@@ -144,7 +147,7 @@ private:
         return true;
     }
 
-    // Whether an update of one stage is for gradients of the other as well.
+    // True if an update of `updated_stage` waits for the gradients of `stage`.
     bool waits_for(int updated_stage, int stage) const {
         if (stage == updated_stage || (!shape_.updates_alone && !shape_.validates)) return true;
         const int last = shape_.stages() - 1;
@@ -160,7 +163,7 @@ private:
         return true;
     }
 
-    // Of the gradients of a step: all that an update of the stage waits for.
+    // True if all that an update of the stage waits for is done: the holders have reduced and reached a STEP.
     bool are_summed(const ProgramCounters& counters, int updated_stage, int step) const {
         for (int stage = 0; stage < shape_.stages(); ++stage) {
             if (!waits_for(updated_stage, stage)) continue;
@@ -172,7 +175,8 @@ private:
         return true;
     }
 
-    // Any of the team's STEPs, unless stages are updated alone.
+    // True if the team has reached one of its STEPs of the step; the STEP of the stage itself if stages are
+    // updated alone.
     bool has_come_to_step(const ProgramCounters& counters, int team, int updated_stage, int step) const {
         for (int stage = 0; stage < shape_.stages(); ++stage) {
             if (shape_.updates_alone && stage != updated_stage) continue;
@@ -188,7 +192,7 @@ private:
     std::vector<std::vector<std::vector<Instruction>>> rivals_;  // per team and position
 };
 
-// Numbers all program counters, so that those already met are bits.
+// Numbers all combinations of program counters, so that one bit marks each one already met.
 class StateNumbers {
 public:
     explicit StateNumbers(const std::vector<Program>& programs) {

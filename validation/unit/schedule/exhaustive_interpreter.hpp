@@ -1,5 +1,6 @@
-// The judge beside which the tests put check(): it executes all programs in every order that their meaning
-// (trireme/schedule/check.hpp) allows, one state after the other, and assumes nothing about orders being alike.
+// Reference with which the tests compare check(). It executes all programs in every order that their meaning
+// (trireme/schedule/check.hpp) allows, one state after the other. It does not assume that orders are
+// equivalent.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +13,21 @@
 
 namespace trireme::schedule {
 
-// How far each team is: the number of its instructions that have run.
+// Number of executed instructions per team.
 using ProgramCounters = std::vector<std::size_t>;
 
+// The result of executing programs in every order.
 struct Exploration {
-    std::string objection;              // why the programs are rejected; empty: they are accepted
-    std::size_t states = 0;             // program counters that were met; 0: rejected as written
-    std::vector<ProgramCounters> ends;  // the different ones at which no team can go on
-    Proof proof;                        // counted here, where the programs are accepted
+    std::string objection;              // why the programs are rejected; empty if accepted
+    std::size_t states = 0;             // program counters that were met; 0 if rejected as written
+    std::vector<ProgramCounters> ends;  // distinct states in which no team can advance
+    Proof proof;                        // counted here; valid if the programs are accepted
 
     bool is_accepted() const { return objection.empty(); }
 };
 
-// Wants one program for each team of a sound shape. Throws std::length_error where the product of the programs'
-// lengths passes some tens of millions: time and memory grow with it.
+// Explores programs, one per team of a sound shape. Throws std::length_error if there are more than some tens
+// of millions of states (the product of the programs' lengths): time and memory grow with them.
 Exploration explore(const std::vector<Program>& programs, const PipelineShape& shape);
 
 }  // namespace trireme::schedule

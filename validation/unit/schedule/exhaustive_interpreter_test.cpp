@@ -10,7 +10,7 @@
 namespace trireme::schedule {
 namespace {
 
-// One stage for each team, executed in `slots` buffers a channel.
+// Explores two micro-batches in a pipeline with one stage per team and `slots` buffers per channel.
 Exploration explore_row(const std::vector<std::string>& texts, int slots, bool is_training) {
     PipelineShape shape{.teams = static_cast<int>(texts.size()), .microbatches = 2};
     shape.slots = slots;
@@ -31,7 +31,7 @@ TEST(ExhaustiveInterpreter, CountsTheStatesOfIndependentTeams) {
     const Exploration exploration = explore(programs_of({"0F0 0F1", "0F2 0F3"}), shape);
 
     EXPECT_TRUE(exploration.is_accepted());
-    EXPECT_EQ(exploration.states, 9U);  // each of three counters with each of three
+    EXPECT_EQ(exploration.states, 9U);  // 3 x 3 program counters
     EXPECT_EQ(exploration.ends, std::vector<ProgramCounters>({{2, 2}}));
 }
 
@@ -83,7 +83,7 @@ TEST(ExhaustiveInterpreter, RejectsWhatIsWrongAsItIsWritten) {
     EXPECT_EQ(objection_to(writer, "1RECV_F1 1F1 1RECV_F0 1F0"), "0SEND_F0 meets 1RECV_F1");
 }
 
-// Two steps of one micro-batch each.
+// Explores the programs over two steps.
 Exploration explore_two_steps(PipelineShape shape, std::initializer_list<const char*> lines) {
     shape.steps = 2;
     return explore(programs_of(lines), shape);

@@ -29,7 +29,8 @@ Prediction prediction_of(const Schedule& kind, PipelineShape shape, const StageC
     return predict(lower(generate(kind, shape), shape), shape, costs);
 }
 
-// The fewest micro-batches, at least one for each team of the row, that leave none over, or as many again.
+// Returns the smallest group of micro-batches, at least `pipe`, that leaves none or at least `pipe` for the
+// last group.
 int group_size(int pipe, int microbatches) {
     for (int size = pipe; size < microbatches; ++size) {
         if (microbatches % size == 0 || microbatches % size >= pipe) return size;
@@ -101,9 +102,9 @@ TEST(OneForwardOneBackward, WarmsUpByTheTeamsBehindIt) {
 }
 
 TEST(OneForwardOneBackward, WarmsUpLongerWhereFewerReplicasFeedMore) {
-    // By hand: w = 0 at the last stage, then ceil(1 x 2 / 3) = 1, then ceil(2 x 3 / 3) = 2.
+    // The warm-up by hand: w = 0 at the last stage, then ceil(1 x 2 / 3) = 1, then ceil(2 x 3 / 3) = 2.
     const std::vector<std::string> narrowing = texts_of(schedule_named("1f1b"), uneven_shape({3, 3, 2}, 12));
-    // One replica in front of three: ceil(1 x 3 / 1) = 3.
+    // One replica feeds three: ceil(1 x 3 / 1) = 3.
     const std::vector<std::string> widening = texts_of(schedule_named("1f1b"), uneven_shape({1, 3}, 6));
 
     EXPECT_EQ(narrowing[0], "0F0 0F3 0F6 0B0 0F9 0B3 0B6 0B9");
@@ -115,7 +116,7 @@ TEST(OneForwardOneBackward, WarmsUpLongerWhereFewerReplicasFeedMore) {
 
 TEST(OneForwardOneBackward, FollowsWhoeverExecutesTheMicrobatches) {
     PipelineShape shape = uneven_shape({2, 1}, 4);
-    shape.executor[0] = {0, 0, 0, 1};  // shares 3 : 1
+    shape.executor[0] = {0, 0, 0, 1};  // turns 3 : 1
 
     const std::vector<std::string> programs = texts_of(schedule_named("1f1b"), shape);
 
@@ -152,7 +153,7 @@ TEST(Generate, StraightSchedulesAreProvedWithOneSlotForUnequalReplicas) {
     }
 }
 
-// A group of up to two micro-batches for each team of the row is more than one slot holds.
+// A group may hold up to two micro-batches per team of the row, more than one slot carries.
 TEST(Interleaved, IsProvedWithThreeSlotsAndWithOneWhereGroupsAreOfThePipe) {
     for (const GridNumbers& n : every_grid(2, 3)) {
         const int slots =
@@ -163,7 +164,7 @@ TEST(Interleaved, IsProvedWithThreeSlotsAndWithOneWhereGroupsAreOfThePipe) {
     }
 }
 
-// The first team has all its forwards of a chunk to do before it reads what the last one sends.
+// The first team executes all its forwards of a chunk before it reads what the last team sends.
 TEST(LoopedBfs, AsksForOneSlotMoreForEachTwoMicrobatchesOfATeam) {
     for (const GridNumbers& n : every_grid(2, 3)) {
         const int slots =
@@ -196,7 +197,7 @@ TEST(Generate, ForwardsAloneGoRoundInGroups) {
     EXPECT_EQ(v[1], "1F0 2F0 1F1 2F1 1F2 2F2 1F3 2F3");
 }
 
-// Idle time at no cost of communication, in units of a forward and a backward of one chunk.
+// Idle time without costs of communication; the unit is a forward and a backward of one chunk.
 TEST(Generate, IdleTimeIsTheClosedForm) {
     const StageCost cost{.forward = 3, .backward_input = 2, .backward_weight = 3};
     for (const GridNumbers& n : every_grid(1, 3)) {

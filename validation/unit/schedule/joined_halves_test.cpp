@@ -32,7 +32,7 @@ TEST(JoinedHalves, AreThoseThatFollowOneAnother) {
 //   team 0   F0 F1    I0 W0 I1 W1
 //   team 1      F0 I0 W0 F1 I1 W1
 //
-// Team 0 needs both gradients as early as they come; nobody needs its own.
+// Team 0 needs both gradients as soon as they arrive; no team needs the gradients of team 0.
 TEST(JoinedHalves, AreThoseThatKeepNobodyWaiting) {
     const auto programs = programs_of({"0F0 0F1 0I0 0W0 0I1 0W1", "1F0 1I0 1W0 1F1 1I1 1W1"});
 

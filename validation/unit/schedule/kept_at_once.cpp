@@ -28,10 +28,11 @@ void count_activations(const Program& program, const PipelineShape& shape, Proof
     proof.peak_of_stage.push_back(peak_of_stage);
 }
 
-// Begun, and not updated in all stages of the team.
+// Returns the most steps whose gradients the team holds at once. A step counts from its first backward or
+// REDUCE until all stages of the team are updated.
 int most_gradients(const Program& program, const PipelineShape& shape, int stages_held) {
     std::set<int> begun;
-    std::map<int, int> updates;  // of each step
+    std::map<int, int> updates;  // per step
     int peak = 0;
     for (const auto [op, stage, number, age] : numbered(program)) {
         if (op == Op::backward || op == Op::backward_input) begun.insert(shape.step_of(number));
@@ -42,7 +43,8 @@ int most_gradients(const Program& program, const PipelineShape& shape, int stage
     return peak;
 }
 
-// Between any two instructions a team has the newest weights, and older ones that it will use.
+// Returns the most weight versions of the stage that the team holds at once. Between any two instructions it
+// holds the newest version, and older ones that it will still use.
 int most_weights(const Program& program, int stage) {
     const std::vector<int> used = weights_used(program);
     int newest = 0;

@@ -1,4 +1,4 @@
-// What accepted programs keep in memory, counted from the words of the contract (trireme/schedule/check.hpp).
+// Counts what accepted programs keep in memory, according to the contract (trireme/schedule/check.hpp).
 #pragma once
 
 #include <vector>

@@ -74,7 +74,8 @@ TEST(ListScheduler, MakesNoForwardBeyondTheBoundOfTheRuleOrTheShape) {
     EXPECT_EQ(texts(bounded, for_all(2, many))[1], "1F0 1I0 1W0 1F1 1I1 1W1 1F2 1I2 1W2");
 }
 
-// Behind I0 a weight half would take from 3.5 to 7.5, and F1 comes at 4; behind I1 from 5.5, and F2 comes at 7.
+// After I0 a weight half would run from 3.5 to 7.5, and F1 arrives at 4. After I1 it would begin at 5.5, and F2
+// arrives at 7.
 TEST(ListScheduler, PutsOffAWeightHalfIfOtherWorkComesSoonEnough) {
     Case slow = two_stages;
     slow.costs = {{.forward = 2}, {.forward = 1, .backward_input = 0.5, .backward_weight = 4}};
@@ -100,7 +101,8 @@ TEST(ListScheduler, DividesNoBackwardThatIsToBeWhole) {
     EXPECT_EQ(texts(whole, for_all(2, rule))[1], "1F0 1B0 1F1 1B1 1F2 1B2");
 }
 
-// With two stages in a team and memory for one micro-batch, another one would keep the first from coming back.
+// With two stages in a team and memory for one micro-batch, a second micro-batch would block the return of the
+// first.
 TEST(ListScheduler, NeverGetsStuckForMemory) {
     const Case chunks{grid_shape(2, 1, 2, 3), std::vector<StageCost>(4)};
 

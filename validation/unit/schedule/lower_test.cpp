@@ -49,7 +49,7 @@ TEST(Lower, PostsAsManyReceivesAsThereAreSlots) {
 }
 
 TEST(Lower, OrdersReceivesOfOnePlaceByWhenTheyAreNeeded) {
-    // Team 2 hears from both replicas of the stage before it, and reads team 1's message first.
+    // Team 2 receives from both replicas of the previous stage, and reads team 1's message first.
     PipelineShape shape = uneven_shape({2, 1}, 2, false);
     shape.executor[0] = {1, 0};
 
@@ -147,7 +147,7 @@ TEST(Lower, ChannelWithoutSlotsIsABug) {
     EXPECT_TRUE(says(message_of<BugError>([&] { lower({{}, {}}, shape); }), "a channel with 0 slots"));
 }
 
-// Also where weights are old, and one step does not show it.
+// This also applies to old weights, which a single step does not show.
 TEST(LowerPhases, PutsWhatIsMissingIntoStepsThatAreApart) {
     const Phases compute{.prologue = std::vector<Program>(2),
                          .body = programs_of({"0F0@1 0B0@1", "1F0@1 1B0@1"})};
@@ -168,7 +168,7 @@ TEST(LowerPhases, HasNoObstacleToWhatItIsMadeFor) {
     }
     EXPECT_EQ(obstacle_to_lowering({.prologue = programs_of({""}), .body = programs_of({"0B0"})},
                                    grid_shape(1, 1, 1, 1)),
-              "");  // lower() takes everything, and check() tells
+              "");  // lower() takes everything, and check() finds the fault
 }
 
 TEST(LowerPhases, SaysWhatIsWrongWithWorkInFlight) {
@@ -189,7 +189,7 @@ TEST(LowerPhases, SaysWhatIsWrongWithWorkInFlight) {
               "step take micro-batches in the order of all others");
 }
 
-// Whatever a file says: what has no obstacle is lowered, and its programs are proved.
+// Any phases without an obstacle are lowered, and their programs are proved.
 TEST(LowerPhases, TakesAllThatHasNoObstacle) {
     constexpr std::size_t cases = 4000;
     const std::vector<PipelineShape> shapes = {grid_shape(2, 1, 1, 2), grid_shape(3, 1, 1, 2),
@@ -199,7 +199,7 @@ TEST(LowerPhases, TakesAllThatHasNoObstacle) {
         Draw draw(RandomKey{20260413}.then("lower").then(i));
         PipelineShape shape = shapes[draw.below(shapes.size())];
         shape.slots = draw.within(1, 6);
-        shape.steps = 3;  // that damage may name
+        shape.steps = 3;  // the damage may name micro-batches of three steps
         Phases phases = in_flight(
             shape, draw.one_in(2) ? schedule_named("pipedream-2bw") : schedule_named("pipedream-vertical"));
         const std::string damage = damage_once(draw.one_in(3) ? phases.prologue : phases.body, shape, draw);

@@ -16,7 +16,7 @@ std::vector<Program> moved(const std::vector<Program>& programs, const PipelineS
     return with_moved_work(programs, shape, clock, many);
 }
 
-// Team 0 waits for 1I1, and then sums its gradients.
+// Team 0 waits for 1I1, and then reduces its gradients.
 const std::vector<Program> waiting = programs_of({"0F0 0F1 0B0 0B1", "1F0 1I0 1W0 1F1 1I1 1W1"});
 const std::vector<StageCost> costs{{.reduce = 3}, {.backward_weight = 2}};
 

@@ -29,7 +29,7 @@ PipelineShape of_steps(PipelineShape shape, int steps) {
     return shape;
 }
 
-// The drawing of phases.hpp, with two stages.
+// Returns the drawing of phases.hpp for two stages.
 Phases drawn() { return phases_of({"0F0", ""}, {"0F1 0B0@1 REDUCE0 STEP0", "1F0 1B0 REDUCE1 STEP1"}); }
 
 TEST(Shifted, MovesMicrobatchesAndNothingElse) {
@@ -66,7 +66,7 @@ TEST(Unrolled, LeavesOutAsManyReducesAsThePrologueRanAhead) {
               (Texts{"0F0 0B0 REDUCE0 0F1 0B1 REDUCE0 STEP0 STEP0"}));
 }
 
-// A step that reduces or updates twice is wrong, and must not come out right for being the last.
+// A step that reduces or updates twice is wrong, and must not become right by being the last.
 TEST(Unrolled, KeepsWhatABodyHasTwice) {
     const PipelineShape shape = grid_shape(1, 1, 1, 1);
 
@@ -115,7 +115,7 @@ TEST(Folded, GivesBackEverySchedule) {
     }
 }
 
-// Before the first update there is one version of weights, and ages would say nothing.
+// Before the first update there is one version of the weights, so ages would say nothing.
 TEST(Folded, HasNoAgesBeforeTheFirstStep) {
     const std::vector<Program> programs = programs_of(
         {"0F0@4 0F1 0B0@1 REDUCE0 STEP0 0F2 0B1@1 REDUCE0 STEP0 0F3 0B2@1 REDUCE0 STEP0 0B3@1 REDUCE0 STEP0"});
@@ -162,7 +162,7 @@ TEST(EnoughSteps, IsOneWhereNothingIsInFlightOrOld) {
     EXPECT_EQ(enough_steps(phases_of({""}, {"0F0 0F1 0B0 0B1 REDUCE0 STEP0"}), 2), 1);
 }
 
-// Ages say nothing until there have been as many updates.
+// An age of N has no effect before N updates.
 TEST(EnoughSteps, HaveAllWeightsThatAgesName) {
     const PipelineShape shape = grid_shape(1, 1, 1, 1);
     const Phases like = phases_of({""}, {"0F0@2 0B0@2 REDUCE0 STEP0"});
@@ -180,7 +180,7 @@ struct Trial {
     Phases phases;
 };
 
-// Of all steps from a number on, whether they are proved and with what.
+// Expects the same verdict and the same proof for every number of steps from enough_steps() on.
 void expect_no_news(const Trial& trial) {
     const auto verdict_on = [&](int steps) {
         return check(unrolled(trial.phases, trial.shape, steps), of_steps(trial.shape, steps));

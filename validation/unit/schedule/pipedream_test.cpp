@@ -1,5 +1,5 @@
-// Schedules that keep work in flight over the end of a step: what they repeat, which weights they use, and that
-// any number of their steps is proved.
+// Tests schedules that keep work in flight over the end of a step: what they repeat, which weights they use,
+// and that any number of their steps is proved.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -73,7 +73,7 @@ TEST(PipeDream2bw, RefusesFewerMicrobatchesThanItsStagesNeed) {
 
 class Asynchronous : public testing::TestWithParam<Schedule> {};
 
-// Every shape that it takes: pipes of 1 to 8 stages, up to 3 replicas, and up to 12 micro-batches.
+// Tests pipes of 1 to 8 stages, up to 3 replicas and up to 12 micro-batches, except shapes that 2BW refuses.
 TEST_P(Asynchronous, IsProvedForAnyNumberOfSteps) {
     for (int pipe = 1; pipe <= 8; ++pipe) {
         for (int replicas = 1; replicas <= 3; ++replicas) {
@@ -124,7 +124,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Asynchronous,
                              return name;
                          });
 
-// As Narayanan et al. (2019) count them: a stage has as many as there are stages from it to the last.
+// Versions are counted as in Narayanan et al. (2019): a stage has one version for each stage from itself to the
+// last.
 TEST(WeightVersions, OfPipeDreamFallTowardsTheLastStage) {
     const Proof proof = verdict_on(schedule_named("pipedream"), grid_shape(4, 1, 1, 1), 10).proof;
 
@@ -164,7 +165,7 @@ std::string fault_of(const std::vector<std::string>& lines, PipelineShape shape)
     return check(phases_from_csv(csv, "the test").body, shape).fault.value_or(Fault{}).what;
 }
 
-// What "naive" pipelining without a flush does.
+// Naive pipelining without a flush uses different weights in the two passes.
 TEST(Weights, OfBothPassesMustBeTheSame) {
     PipelineShape shape = grid_shape(1, 1, 1, 1);
     shape.steps = 2;
@@ -190,8 +191,8 @@ TEST(Weights, OfAllStagesMustBeOfOneAgeUnlessTheyAreUpdatedAlone) {
         "1F1, the 8th instruction of team 1, uses the weights after update 1, and 0F1 those after update 0");
 }
 
-// A team that waits for a message adds nothing up meanwhile: here team 1 has no buffer for 1B2 before team 0
-// has read 1B1, which it does behind its first STEP.
+// A reduction does not progress while its team waits for a message. Here team 1 has no buffer for 1B2 before
+// team 0 has read 1B1, which it does after its first STEP.
 TEST(Updates, WaitForTeamsThatMayBeWaitingForAMessage) {
     PipelineShape shape = grid_shape(2, 1, 1, 1);
     shape.steps = 3;

@@ -11,7 +11,7 @@ namespace {
 
 using validation::message_of;
 
-// "0F0 0-1, 0B0 4-6"
+// Returns text such as "0F0 0-1, 0B0 4-6".
 std::string to_string(const std::vector<Span>& spans) {
     std::string text;
     for (const Span& span : spans) {
@@ -20,7 +20,7 @@ std::string to_string(const std::vector<Span>& spans) {
     return text;
 }
 
-// Every stage costs the same.
+// Returns the same cost for every stage.
 std::vector<StageCost> costs_of(int stages, const StageCost& cost) {
     return std::vector<StageCost>(static_cast<std::size_t>(stages), cost);
 }
@@ -83,7 +83,8 @@ TEST(Predict, StartsAMessageWhenItsReceiveIsPosted) {
 
     const Prediction prediction = predict(two_forwards(), grid_shape(2, 1, 1, 2, false), costs);
 
-    // 0F1 waits for the buffer until the first message is complete; the second one, sent at 4, until 8.
+    // 0F1 waits for the buffer until the first message is complete. The second message, sent at 4, waits until
+    // 8.
     EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 0F1 3-4");
     EXPECT_EQ(to_string(prediction.spans[1]), "1F0 3-8, 1F1 10-15");
 }
@@ -111,7 +112,7 @@ TEST(Predict, LetsNoMessageOvertakeAnotherOfItsChannel) {
 
     const Prediction prediction = predict(programs, shape, costs);
 
-    // 0SEND_F1 and 2SEND_F0 both leave at 14; alone the second one would be there at 15.
+    // 0SEND_F1 and 2SEND_F0 both leave at 14; alone, the second one would arrive at 15.
     EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 2F0 12-13, 0F1 13-14, 2F1 26-27");
     EXPECT_EQ(to_string(prediction.spans[1]), "1F0 11-12, 3F0 24-25, 1F1 25-26, 3F1 28-29");
 }
@@ -131,7 +132,7 @@ TEST(Predict, SumsTheGradientsOfAStageWhileOthersCompute) {
     const Prediction prediction =
         predict(two_stage_programs(), grid_shape(2, 1, 1, 1), {{.reduce = 3}, {.reduce = 7}});
 
-    // Stage 0 from 6 to 9, stage 1 from 4 to 11.
+    // The reduction of stage 0 runs from 6 to 9, that of stage 1 from 4 to 11.
     EXPECT_EQ(to_string(prediction.spans[0]), "0F0 0-1, 0B0 4-6, STEP0 11-11");
 }
 

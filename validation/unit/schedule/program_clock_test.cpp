@@ -17,12 +17,12 @@ double measured(const std::vector<Program>& programs, const PipelineShape& shape
     return duration_of(programs, clock);
 }
 
-// Bit for bit: with all costs drawn, and backwards divided here and there.
+// The results agree bit for bit, with random costs and with some backwards split.
 TEST(ProgramClock, FindsWhatPredictFindsWithSlotsEnough) {
     Draw draw(RandomKey{20261122}.then("clock"));
     for (const auto& subjects : {one_row(), two_rows(), uneven_stages(), forwards_alone()}) {
         for (const Subject& subject : subjects) {
-            if (subject.shape.steps > 1 || subject.shape.updates_alone) continue;  // it is a clock of one step
+            if (subject.shape.steps > 1 || subject.shape.updates_alone) continue;  // the clock covers one step
             const std::vector<Program> compute = compute_only(sound_programs(subject, draw));
             const PipelineShape shape = with_slots_enough(subject.shape);
             const std::vector<StageCost> costs = drawn_costs(shape, draw);

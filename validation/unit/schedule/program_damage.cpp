@@ -27,7 +27,7 @@ Program::iterator at(Program& program, std::size_t position) {
     return std::next(program.begin(), static_cast<std::ptrdiff_t>(position));
 }
 
-// Nothing where the programs have none that is wanted.
+// Returns the position of a random wanted instruction; empty if there is none.
 template <class IsWanted>
 std::optional<Spot> any_spot_where(const IsWanted& is_wanted, const std::vector<Program>& programs,
                                    Draw& draw) {
@@ -70,7 +70,7 @@ std::string retarget(std::vector<Program>& programs, const PipelineShape& shape,
     return "retarget " + to_string(before) + " to " + to_string(instruction);
 }
 
-// Empty where a program has no second instruction.
+// Returns an empty string if the program has no second instruction.
 std::string swap(std::vector<Program>& programs, Draw& draw) {
     const auto [team, position] = any_spot(programs, draw);
     Program& program = programs[team];
@@ -82,7 +82,7 @@ std::string swap(std::vector<Program>& programs, Draw& draw) {
 
 bool is_message(Op op) { return !is_compute(op) && has_microbatch(op); }
 
-// The team at the other end; -1 where nobody is there, as after a damage.
+// Returns the team at the other end, or -1 if there is none, which is possible after a damage.
 int peer_of(const Instruction& message, const PipelineShape& shape) {
     const bool is_up = message.op == Op::send_forward || message.op == Op::receive_backward;
     const int stage = message.stage + (is_up ? 1 : -1);
@@ -90,7 +90,7 @@ int peer_of(const Instruction& message, const PipelineShape& shape) {
     return exists ? shape.executor_of(stage, message.microbatch) : -1;
 }
 
-// The messages of the program that share the channel of one of them, and so may be exchanged with it.
+// Returns the messages of the program that share the channel of one of them, and so may be exchanged with it.
 std::vector<std::size_t> companions_of(std::size_t hit, const Program& program, const PipelineShape& shape) {
     std::vector<std::size_t> companions;
     if (!is_message(program[hit].op)) return companions;
@@ -103,7 +103,7 @@ std::vector<std::size_t> companions_of(std::size_t hit, const Program& program, 
     return companions;
 }
 
-// Empty where no channel was found that carries two messages.
+// Returns an empty string if no channel was found that carries two messages.
 std::string cross(std::vector<Program>& programs, const PipelineShape& shape, Draw& draw) {
     constexpr int tries = 50;
     for (int i = 0; i < tries; ++i) {
@@ -118,13 +118,13 @@ std::string cross(std::vector<Program>& programs, const PipelineShape& shape, Dr
     return "";
 }
 
-// Where a moved instruction comes to stand: near the place where it stood, or anywhere.
+// Returns the new position of a moved instruction: near the old position, or anywhere.
 std::size_t new_place(std::size_t position, std::size_t length, Draw& draw) {
     const std::size_t near = position + draw.below(7);
     return draw.one_in(3) || near < 3 || near > length + 3 ? draw.below(length + 1) : near - 3;
 }
 
-// Empty where it came to stand where it stood.
+// Returns an empty string if the programs did not change.
 std::string move(std::vector<Program>& programs, Draw& draw) {
     const std::vector<Program> before = programs;
     const auto [team, position] = any_spot(programs, draw);
@@ -136,7 +136,7 @@ std::string move(std::vector<Program>& programs, Draw& draw) {
     return "move " + to_string(moved) + " of team " + std::to_string(team) + " into team " + std::to_string(to);
 }
 
-// Empty where nothing is computed.
+// Returns an empty string if there is no compute instruction.
 std::string age(std::vector<Program>& programs, Draw& draw) {
     const auto is_pass = [](const Instruction& i) { return is_compute(i.op); };
     const std::optional<Spot> spot = any_spot_where(is_pass, programs, draw);
@@ -147,14 +147,16 @@ std::string age(std::vector<Program>& programs, Draw& draw) {
     return "age " + to_string(before) + " to " + to_string(pass);
 }
 
-// What keeps the weights that passes of a STEP's stage use as they were, if the STEP moves to the other end.
+// Changes the ages of passes so that they use the same weights after a STEP of their stage has moved to the
+// other end.
 void put_ages_right(Program::iterator begin, Program::iterator end, int stage, int more_updates) {
     for (auto pass = begin; pass != end; ++pass) {
         if (is_compute(pass->op) && pass->stage == stage) pass->age = std::max(0, pass->age + more_updates);
     }
 }
 
-// Moves a STEP right behind or right before a forward of its program. Empty where this has none.
+// Moves a STEP or VALIDATE right after or right before a forward of its program. Returns an empty string if
+// there is no forward.
 std::string update_elsewhere(Program& program, std::size_t from, Draw& draw) {
     const auto is_forward = [](const Instruction& i) { return i.op == Op::forward; };
     const std::vector<Program> one{program};
@@ -175,7 +177,7 @@ std::string update_elsewhere(Program& program, std::size_t from, Draw& draw) {
     return words + (keeps_weights ? " with the same weights" : "");
 }
 
-// Empty where there is no STEP.
+// Returns an empty string if there is no STEP or VALIDATE.
 std::string update(std::vector<Program>& programs, Draw& draw) {
     const auto is_update = [](const Instruction& i) { return i.op == Op::step || i.op == Op::validate; };
     const std::optional<Spot> spot = any_spot_where(is_update, programs, draw);
@@ -210,7 +212,7 @@ std::string damage(Damage kind, std::vector<Program>& programs, const PipelineSh
 }  // namespace
 
 std::string damage_once(std::vector<Program>& programs, const PipelineShape& shape, Draw& draw) {
-    // Those that may leave programs sound are drawn more often: nearly all others are rejected as written.
+    // Kinds that may leave programs sound are drawn more often: nearly all others are rejected as written.
     constexpr Damage kinds[] = {Damage::erase, Damage::duplicate, Damage::retarget, Damage::cross,
                                 Damage::swap,  Damage::swap,      Damage::swap,     Damage::swap,
                                 Damage::move,  Damage::move,      Damage::move,     Damage::move,

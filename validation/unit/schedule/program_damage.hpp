@@ -1,4 +1,4 @@
-// Random damage to programs, the same in every run.
+// Random damage to programs, reproducible in every run.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace trireme::schedule {
 
-// Draws from one stream of random numbers, one after the other.
+// Draws numbers from one stream of random numbers, one after the other.
 class Draw {
 public:
     explicit Draw(RandomKey key) : key_(key) {}
@@ -28,17 +28,17 @@ private:
     std::uint64_t position_ = 0;
 };
 
-// Damages the programs once, in a way of which there is at least one instruction to do it to, and says in words
-// what it did. `programs` must have an instruction. They differ afterwards from what they were.
+// Damages the programs once and returns a description of the damage. The kind of damage is one that applies to
+// at least one instruction. `programs` must contain an instruction; they differ afterwards.
 //   erase      an instruction is missing
-//   duplicate  one stands twice
-//   retarget   one names another stage or micro-batch, also one that does not exist
-//   swap       two neighbours, or any two of a program, change places
+//   duplicate  an instruction stands twice
+//   retarget   an instruction names another stage or micro-batch, possibly one that does not exist
+//   swap       two neighbours, or any two instructions of a program, change places
 //   cross      two messages of a channel change places at one of its ends
-//   move       one stands elsewhere in its program, or in that of another team
+//   move       an instruction stands elsewhere in its program, or in that of another team
 //   age        a pass uses older or newer weights
-//   update     a STEP is missing, stands twice, or stands on the other side of a forward; there, the passes
-//              between have the ages of the weights they used, or those they had
+//   update     a STEP or VALIDATE is missing, stands twice, or stands on the other side of a forward; the
+//              passes in between then keep either the weights that they used or their ages
 std::string damage_once(std::vector<Program>& programs, const PipelineShape& shape, Draw& draw);
 
 }  // namespace trireme::schedule

@@ -1,4 +1,4 @@
-// Programs as tests write them: one line for each team, instructions separated by spaces.
+// Programs as tests write them: one line per team, instructions separated by spaces.
 #pragma once
 
 #include <initializer_list>

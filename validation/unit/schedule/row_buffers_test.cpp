@@ -23,8 +23,8 @@ TEST(MostRowBuffers, AreNoneWithoutNeighbours) {
     EXPECT_EQ(buffers_of(schedule_named("1f1b"), grid_shape(1, 2, 1, 3)), (Counts{0, 0}));
 }
 
-// The first stage has the gradient that comes; the last one the input it works on, the next one, and the
-// gradient that it makes.
+// The first stage needs a buffer for the incoming gradient. The last stage needs buffers for its current input,
+// the next input, and the gradient that it computes.
 TEST(MostRowBuffers, AreOfInputsAndGradients) {
     EXPECT_EQ(buffers_of(schedule_named("1f1b"), grid_shape(2, 1, 1, 4)), (Counts{1, 3}));
 }
@@ -37,13 +37,13 @@ TEST(MostRowBuffers, AreGivenBackByForwardsAlone) {
     EXPECT_EQ(buffers_of(schedule_named("gpipe"), grid_shape(2, 1, 1, 4, false)), (Counts{0, 1}));
 }
 
-// Gradients leave the last team for two others, and each of the two channels has a slot.
+// The last team sends gradients to two teams, and each of the two channels has a slot.
 TEST(MostRowBuffers, AreCountedForEachNeighbour) {
     EXPECT_EQ(buffers_of(schedule_named("inter-layer"), uneven_shape({1, 1}, 4)), (Counts{1, 3}));
     EXPECT_EQ(buffers_of(schedule_named("inter-layer"), uneven_shape({2, 1}, 4)), (Counts{1, 1, 5}));
 }
 
-// Team 0 has stages 0 and 2, team 1 stage 1.
+// Team 0 holds stages 0 and 2, team 1 holds stage 1.
 TEST(MostRowBuffers, AreOfBothStagesOfATeam) {
     PipelineShape shape = grid_shape(1, 1, 3, 1);
     shape.teams = 2;

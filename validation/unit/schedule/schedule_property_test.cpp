@@ -1,5 +1,5 @@
-// Every schedule on every small shape: its programs are proved, or the refusal names a shape whose are; and
-// they take the time and the memory that the literature gives them.
+// Tests every schedule on every small shape. Its programs are proved, or the refusal names a shape on which
+// they are. They take the time and the memory that the literature states.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace trireme::schedule {
 namespace {
 
-// Those that keep old weights are tested in pipedream_test.cpp.
+// Schedules that keep old weights are tested in pipedream_test.cpp.
 std::vector<Schedule> kinds_with_one_weight() {
     std::vector<Schedule> kinds(schedules().begin(), schedules().end());
     std::erase_if(kinds, [](const Schedule& each) { return each.keeps_old_weights; });
@@ -30,7 +30,7 @@ std::vector<Schedule> kinds_with_one_weight() {
 
 const std::vector<Schedule> kinds = kinds_with_one_weight();
 
-// A row of a grid or, where the schedule is made for it, of a V.
+// A row of a grid or, if the schedule is made for it, of a V.
 struct Row {
     Schedule kind = schedule_named("gpipe");
     int pipe = 1;
@@ -41,7 +41,7 @@ struct Row {
         return kind == schedule_named("interleaved") || kind == schedule_named("looped-bfs");
     }
     bool is_v() const { return kind == schedule_named("zb-v") && chunks == 2; }
-    // Whether the schedule is made for it.
+    // True if the schedule is made for this row.
     bool is_suited() const {
         if (kind == schedule_named("zb-v")) return is_v();
         return chunks == 1 || is_looped();
@@ -55,8 +55,8 @@ struct Row {
     }
 };
 
-// Micro-batches that pass a chunk before the first passes the next: the fewest from `pipe` on that leave none,
-// or at least `pipe`, for the last group.
+// Returns how many micro-batches pass a chunk before the first of them passes the next chunk. It is the
+// smallest number from `pipe` on that leaves none, or at least `pipe`, for the last group.
 int group_of(const Row& row) {
     if (row.kind == schedule_named("looped-bfs")) return row.microbatches;
     if (row.microbatches < row.pipe) return row.microbatches;
@@ -65,9 +65,9 @@ int group_of(const Row& row) {
     return size;
 }
 
-// Where a group is larger than the pipe, what leaves the last team waits there for the first, which is not yet
-// done with the group: so many slots keep all of it on its way. One that is twice as many forwards ahead sends
-// two before the next team has time for one, if weight halves are long.
+// Returns a sufficient number of slots. If a group is larger than the pipe, results of the last team wait for
+// the first team, which has not finished the group; the slots hold all that wait. ZB-H2 runs twice the number
+// of forwards ahead: if weight halves are long, a team sends two results before the next team has time for one.
 int enough_slots(const Row& row) {
     if (row.kind == schedule_named("zb-h2")) return 2;
     return row.is_looped() && row.chunks > 1 ? std::max(1, group_of(row) - row.pipe + 1) : 1;
@@ -81,7 +81,8 @@ PipelineShape shape_of(const Row& row, int replicas = 1, bool is_training = true
     return shape;
 }
 
-// The shape that a refusal names; without chunks where it names none.
+// Returns the shape that a refusal names, with one chunk if it names no chunks. Throws BugError if it names no
+// shape.
 PipelineShape advised(const std::string& refusal, int microbatches, bool is_training) {
     std::smatch named;
     int data = 1;
@@ -99,7 +100,7 @@ PipelineShape advised(const std::string& refusal, int microbatches, bool is_trai
                 : grid_shape(pipe, data, chunks, microbatches, is_training);
 }
 
-// Stages 1..8, micro-batches 1..24 and chunks 1..3.
+// Visits 1..8 stages, 1..24 micro-batches and 1..3 chunks.
 template <class Visit>
 void for_each_row_of(const Schedule& kind, const Visit& visit) {
     for (int pipe = 1; pipe <= 8; ++pipe) {
@@ -174,8 +175,8 @@ TEST(EverySchedule, IsProvedOrRefusedForUnequalReplicas) {
 TEST(EverySchedule, IsRefusedWhereItNeedsMoreSlots) {
     const PipelineShape shape = grid_shape(2, 1, 2, 8);
 
-    // Team 0 reads what comes back to it behind its 8 forwards. Until then one message waits there and one in
-    // team 1, which cannot make a third; in front of it one waits again, and one in team 0.
+    // Team 0 reads the results of team 1 only after its own 8 forwards. Until then one result waits at team 0
+    // and one at team 1, which cannot compute a third. So one input waits at team 1 and one at team 0.
     EXPECT_EQ(fault_of(schedule_named("looped-bfs"), shape),
               "team 0 is stuck at 0F4, which waits for a free buffer for activations to team 1 "
               "(it has 1); team 1 is stuck at 1F2, which waits for a free buffer for "
@@ -183,12 +184,13 @@ TEST(EverySchedule, IsRefusedWhereItNeedsMoreSlots) {
               "to team 0 (it has 1)");
 }
 
-// The last ones are those under which one or the other closed form of halves changes.
+// The last ones are costs at which a closed form of the schedules with halves changes.
 constexpr std::array cost_triples = {StageCost{1, 1, 1}, StageCost{10, 11, 9}, StageCost{2, 3, 1},
                                      StageCost{1, 2, 1}, StageCost{3, 2, 2},   StageCost{1, 1, 5},
                                      StageCost{5, 1, 1}, StageCost{1, 5, 1},   StageCost{1, 3, 2}};
 
-// The published shapes take all costs: P 2, 4, 8 and M 2P, 3P, 4P; and fewer micro-batches than teams.
+// The published shapes are tested with all costs: P 2, 4, 8 and M 2P, 3P, 4P. This also applies to half as few
+// micro-batches as teams.
 bool takes_all_costs(const Row& row) {
     const auto [kind, pipe, microbatches, chunks] = row;
     if (chunks > 2 || (pipe != 2 && pipe != 4 && pipe != 8)) return false;
@@ -196,7 +198,7 @@ bool takes_all_costs(const Row& row) {
            (microbatches % pipe == 0 && microbatches > pipe && microbatches <= 4 * pipe);
 }
 
-// All others take one, for which there is a closed form.
+// All other rows are tested with one cost, for which there is a closed form.
 std::span<const StageCost> costs_of(const Row& row) {
     if (takes_all_costs(row)) return cost_triples;
     return std::span(cost_triples).subspan(row.is_v() ? 0 : 1, 1);
@@ -213,7 +215,7 @@ struct Lowered {
     StepTime step(const StageCost& cost) const {
         return predict_step(phases, shape, std::vector(static_cast<std::size_t>(shape.stages()), cost));
     }
-    // Per team, over as many steps as tell what all the others do.
+    // Returns the peak per team over enough steps to know all further steps.
     std::vector<int> peak_activations() const {
         PipelineShape unrolled_shape = shape;
         unrolled_shape.steps = enough_steps(phases, shape.microbatches);
@@ -221,9 +223,10 @@ struct Lowered {
     }
 };
 
-// Of schedules with halves, whose updates are validated, once the pipeline is full; none where there is no
-// closed form. With no more micro-batches in flight than teams, a team waits for the last one of a step to come
-// back: what ZB-H1 gains by not updating together it loses there, but where I is shorter than F and W.
+// Returns the idle time of a schedule with halves and validated updates once the pipeline is full; empty if
+// there is no closed form. With no more micro-batches in flight than teams, a team waits for the last
+// micro-batch of a step to return. ZB-H1 loses there what it gains by not updating together, unless I is
+// shorter than F and W.
 std::optional<double> idle_of_halves(const Row& row, const StageCost& cost) {
     const auto [kind, pipe, microbatches, chunks] = row;
     const double f = cost.forward;
@@ -239,7 +242,8 @@ std::optional<double> idle_of_halves(const Row& row, const StageCost& cost) {
     return std::nullopt;
 }
 
-// Costs are those of a chunk: a row with fewer micro-batches than teams waits once more for each further chunk.
+// Returns the idle time of a team. Costs are those of a chunk. A row with fewer micro-batches than teams waits
+// once more for each further chunk.
 std::optional<double> idle_of(const Row& row, const StageCost& cost) {
     const double pass = cost.forward + cost.backward_input + cost.backward_weight;
     const std::string name = row.kind.name;
@@ -249,7 +253,7 @@ std::optional<double> idle_of(const Row& row, const StageCost& cost) {
     return ((row.pipe - 1) + (row.chunks - 1) * std::max(0, row.pipe - row.microbatches)) * pass;
 }
 
-// In micro-batches of a chunk.
+// Returns the peak of a team's activations, in micro-batches of one chunk.
 int peak_of(const Row& row, int team) {
     const int behind = row.pipe - 1 - team;
     const int all = row.microbatches * row.chunks;
@@ -260,7 +264,7 @@ int peak_of(const Row& row, int team) {
     if (name == "zb-h1") return std::min(row.pipe, all);
     if (name == "zb-h2") return std::min(2 * row.pipe - 1, all);
     if (name == "zb-v") return std::min({2 * row.pipe, row.microbatches + 1 + team, all});
-    if (row.chunks == 1) return std::min(behind + 1, all);  // is 1F1B
+    if (row.chunks == 1) return std::min(behind + 1, all);  // the schedule is 1F1B
     return std::min(2 * behind + (row.chunks - 1) * group_of(row) + 1, all);
 }
 

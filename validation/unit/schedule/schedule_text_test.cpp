@@ -20,7 +20,7 @@ Span span(Op op, int stage, int microbatch, double begin, double end) {
     return {.instruction = {op, stage, microbatch}, .begin = begin, .end = end};
 }
 
-// 1F1B over two stages, B twice as long as F.
+// Returns a prediction of 1F1B over two stages, with B twice as long as F.
 Prediction two_stages() {
     return {.makespan = 9,
             .busy = {6, 6},
@@ -117,7 +117,7 @@ TEST(ScheduleCsv, RepeatedCellsAreRefusedWithLineAndCells) {
     EXPECT_EQ(refusal("REDUCE0,REDUCE0,BODY,0F0\n"), "(no error)");
 }
 
-// The test would take minutes if the work grew as the square of the number of cells.
+// The test would take minutes if the time grew with the square of the number of cells.
 TEST(ScheduleCsv, FilesOfManyEqualCellsAreRefusedAtTheFirst) {
     std::string csv;
     for (int cell = 0; cell < 100'000; ++cell) csv += "0F0,";
@@ -186,7 +186,7 @@ TEST(ScheduleGrid, ShowsWhatTakesNoTimeOneCellWide) {
     EXPECT_EQ(grid_of(prediction), "team 0   F0 B0\n");
 }
 
-// The last stage's forward pass takes next to nothing, as a head's does.
+// The forward pass of the last stage takes almost no time, like that of a head.
 TEST(ScheduleGrid, IsNotStretchedByWhatTakesNextToNoTime) {
     const Prediction prediction{
         .makespan = 8.001,
@@ -200,8 +200,8 @@ TEST(ScheduleGrid, IsNotStretchedByWhatTakesNextToNoTime) {
               "team 1      F0 B0\n");
 }
 
-// The committed texts: programs whole as CSV, and their grid with F, I and W of one unit each; where work is in
-// flight over the end of a step, of enough steps to see what all others are like.
+// Committed reference texts: whole programs as CSV, and their grid with F, I and W of one unit each. If work is
+// in flight over the end of a step, the grid shows enough steps to know all further ones.
 struct Golden {
     const char* name;
     Schedule kind;

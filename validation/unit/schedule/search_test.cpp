@@ -22,7 +22,7 @@ namespace {
 
 constexpr double none = std::numeric_limits<double>::infinity();
 
-// What programs are to be made for.
+// Input of a search for programs.
 struct Task {
     PipelineShape shape;
     std::vector<StageCost> costs;
@@ -37,7 +37,8 @@ std::vector<Program> searched(const Task& task) {
     return search_programs(task.shape, task.costs, task.may_split);
 }
 
-// Of compute instructions, with slots enough; none where check() refuses them, as it does beyond a bound.
+// Returns the makespan of compute instructions with enough slots, or `none` if check() refuses them, for
+// example because they exceed a bound.
 double duration(const std::vector<Program>& compute, const Task& task) {
     const PipelineShape shape = with_slots_enough(task.shape);
     const std::vector<Program> programs = lower(compute, shape);
@@ -54,7 +55,8 @@ bool splits_what_it_must_not(const std::vector<Program>& programs, const Task& t
     return false;
 }
 
-// The shortest of all fixed schedules of one step that are made for the shape and keep to its bounds.
+// Returns the shortest makespan of all fixed one-step schedules that are made for the shape and keep its
+// bounds.
 double shortest_of_fixed(const Task& task) {
     double shortest = none;
     for (const Schedule& each : schedules()) {
@@ -66,13 +68,14 @@ double shortest_of_fixed(const Task& task) {
             if (!splits_what_it_must_not(programs, task))
                 shortest = std::min(shortest, duration(programs, task));
         } catch (const ConfigError&) {
-            continue;  // it is made for other shapes
+            continue;  // the schedule is made for other shapes
         }
     }
     return shortest;
 }
 
-// A step of these compute phases, with slots enough, in the steady state; none where check() refuses them.
+// Returns the seconds of a step of these compute phases with enough slots in the steady state, or `none` if
+// check() refuses them.
 double seconds_of_step(const Phases& compute, const PipelineShape& of_task, const Task& task) {
     const PipelineShape shape = with_slots_enough(of_task);
     if (!obstacle_to_lowering(compute, shape).empty()) return none;
@@ -93,13 +96,13 @@ double shortest_step_of_fixed(const Task& task) {
         try {
             shortest = std::min(shortest, seconds_of_step(generate_phases(kind, shape), shape, task));
         } catch (const ConfigError&) {
-            continue;  // it is made for other shapes
+            continue;  // the schedule is made for other shapes
         }
     }
     return shortest;
 }
 
-// As a plan chooses among what is found.
+// Returns the seconds of the best step that a search finds, chosen as a plan chooses.
 double shortest_step_found(const Task& task) {
     const std::vector<Program> found = searched(task);
     double shortest =
@@ -162,7 +165,7 @@ TEST(Search, IsProvedNeverWorseAndTheSameAgainOnDrawnShapes) {
         EXPECT_LT(found, none) << i;
         EXPECT_LE(found, shortest_of_fixed(task)) << i;
         const double least = least_duration(task.shape, StageHoldings(task.shape), task.costs);
-        EXPECT_GE(found, least * (1 - 1e-12)) << i;  // summed in another order
+        EXPECT_GE(found, least * (1 - 1e-12)) << i;  // the two sums differ in their order
         EXPECT_FALSE(splits_what_it_must_not(programs, task)) << i;
         EXPECT_EQ(searched(task), programs) << i;
     }
@@ -182,7 +185,7 @@ TEST(Search, IsAcceptedByTheInterpreter) {
     }
 }
 
-// All orders in which a team may do the three parts of its micro-batches.
+// Adds all orders in which a team may execute the three parts of its micro-batches.
 void add_orders(const PipelineShape& shape, int stage, Program& begun, std::vector<int>& parts_done,
                 std::vector<Program>& orders) {
     constexpr Op parts[] = {Op::forward, Op::backward_input, Op::backward_weight};
@@ -242,7 +245,7 @@ TEST(Search, IsTheShortestOfAllOrdersOfTwoMicrobatches) {
     for (int i = 0; i < 40; ++i) {
         PipelineShape shape = grid_shape(draw.within(2, 3), 1, 1, 2);
         if (draw.one_in(3)) shape.most_activations.assign(static_cast<std::size_t>(shape.teams), 1);
-        const Task task = task_of(shape, drawn_costs(shape, draw, 1));  // whose sums are exact
+        const Task task = task_of(shape, drawn_costs(shape, draw, 1));  // whole costs, whose sums are exact
 
         EXPECT_EQ(duration(searched(task), task), shortest_of_all_orders(task)) << i;
     }
@@ -255,7 +258,7 @@ TEST(Search, TakesA1F1BWhereNothingIsShorter) {
     EXPECT_EQ(searched(whole), generate(schedule_named("1f1b"), shape));
 }
 
-// 16 teams need not keep all 128 micro-batches to be busy from the first that comes to the last.
+// 16 teams need not keep all 128 micro-batches to stay busy from the first arrival to the last.
 TEST(Search, KeepsNoMoreThanItHasUseFor) {
     const Task task = task_of(grid_shape(16, 1, 1, 128), std::vector<StageCost>(16, {2, 2, 2, 0.5}));
     const PipelineShape shape = with_slots_enough(task.shape);

@@ -29,7 +29,8 @@ Kinds kinds_that_keep_work_in_flight(bool keep) {
     return kinds;
 }
 
-// Messages are put into all steps together, so that a receive may be posted before the step it is of.
+// Removes sends and receives. lower() later inserts them for all steps together, so that a receive may be
+// posted before its step.
 std::vector<Program> without_messages(std::vector<Program> programs) {
     for (Program& program : programs) {
         std::erase_if(program, [](const Instruction& i) { return is_send(i.op) || is_receive(i.op); });
@@ -51,7 +52,7 @@ std::vector<Program> compute_of(const Schedule& kind, const PipelineShape& shape
     return repeated(generate(kind, shape), shape, steps);
 }
 
-// All forwards stage by stage, then all backwards: in order on any shape.
+// Returns all forwards stage by stage, then all backwards: an order that can be executed on any shape.
 std::vector<Program> stage_by_stage(const PipelineShape& shape) {
     std::vector<Program> programs(static_cast<std::size_t>(shape.teams));
     const auto add = [&](Op op, int stage) {
@@ -64,7 +65,7 @@ std::vector<Program> stage_by_stage(const PipelineShape& shape) {
     return programs;
 }
 
-// The passes of all steps, then their sums, then their updates.
+// Returns the passes of all steps, then their reductions, then their updates.
 std::vector<Program> all_steps_at_once(PipelineShape shape, int steps) {
     shape.steps = steps;
     std::vector<Program> programs = stage_by_stage(shape);
@@ -80,7 +81,8 @@ std::vector<Program> all_steps_at_once(PipelineShape shape, int steps) {
     return programs;
 }
 
-// On any shape: the first stage's forwards of a step stand between the update before it and its validation.
+// Returns programs with validated updates for any shape. The first stage's forwards of a step stand between the
+// update of the step before and its validation.
 std::vector<Program> validated_stage_by_stage(const PipelineShape& shape, int steps) {
     const std::vector<Program> of_a_step = stage_by_stage(shape);
     std::vector<Program> programs(of_a_step.size());
@@ -119,13 +121,13 @@ std::vector<std::pair<const char*, PipelineShape>> woven_shapes(bool is_training
     return {{"there and back", there_and_back}, {"crossed over", crossed}};
 }
 
-// Of so many steps of some schedules.
+// Collects subjects: programs of some schedules over a number of steps.
 class Gathering {
 public:
     explicit Gathering(Kinds kinds, int steps = 1, bool is_training = true, bool validates = false)
         : kinds_(std::move(kinds)), steps_(steps), is_training_(is_training), validates_(validates) {}
 
-    // And the V of as many teams.
+    // Adds grids of one and two chunks and, for several teams, V shapes.
     void add_grids(int pipe, int replicas, int most_microbatches) {
         const std::string name = cat("pipe ", pipe, ", replicas ", replicas);
         for (int microbatches = 1; microbatches <= most_microbatches; ++microbatches) {
@@ -133,12 +135,12 @@ public:
                 add_schedules(cat(name, ", chunks ", chunks),
                               grid_shape(pipe, replicas, chunks, microbatches, is_training_));
             }
-            if (pipe == 1) continue;  // no other than the grid
+            if (pipe == 1) continue;  // the V would equal the grid of two chunks
             add_schedules(cat(name, ", V"), v_shape(pipe, replicas, microbatches, is_training_));
         }
     }
 
-    // Of validated updates.
+    // Adds stage-by-stage programs with validated updates.
     void add_validated(const std::string& name, PipelineShape shape) {
         shape.validates = true;
         add(name, shape, "stage by stage, validated", validated_stage_by_stage(shape, steps_));
@@ -163,7 +165,7 @@ public:
     Subjects take() { return std::move(subjects_); }
 
 private:
-    // Where its messages fit into the slots.
+    // Adds the programs with one and with two slots, if the interpreter accepts them.
     void add(const std::string& name, PipelineShape shape, const std::string& schedule,
              const std::vector<Program>& compute) {
         shape.steps = steps_;
@@ -175,7 +177,7 @@ private:
         }
     }
 
-    // One subject for each schedule that is made for the shape, and number of slots.
+    // Adds one subject for each number of slots and each schedule that takes the shape.
     void add_schedules(const std::string& name, PipelineShape shape) {
         for (const Schedule& kind : kinds_) {
             shape = with_updates_of(kind, shape);
@@ -191,12 +193,13 @@ private:
     Kinds kinds_;
     int steps_;
     bool is_training_;
-    bool validates_;  // where a schedule does; otherwise its updates wait
+    bool validates_;  // schedules that can validate updates do so; otherwise their updates wait
     Subjects subjects_;
 };
 
-// Before which the weight half of a backward has to come: the REDUCE of its step, and the backward of the stage
-// before where the same team has it, which gives back what the weight half reads.
+// Returns the position before which the weight half of a backward must stand. It is that of the REDUCE of its
+// step. If the same team holds the previous stage, it is that stage's backward, which frees what the weight
+// half reads.
 std::size_t end_for_weight_half(const Program& program, const Instruction& weight, const PipelineShape& shape) {
     int reduces_to_come = shape.step_of(weight.microbatch) + 1;
     for (std::size_t at = 0; at < program.size(); ++at) {
@@ -208,7 +211,8 @@ std::size_t end_for_weight_half(const Program& program, const Instruction& weigh
     return program.size();
 }
 
-// The weight half comes somewhere behind the input half. It uses the same weights, which may be older there.
+// Splits backwards at random. The weight half stands somewhere after the input half and uses the same weights,
+// which may be older there.
 void divide_backwards(Program& program, const PipelineShape& shape, Draw& draw) {
     for (std::size_t at = 0; at < program.size(); ++at) {
         if (program[at].op != Op::backward || draw.one_in(3)) continue;

@@ -1,4 +1,4 @@
-// Small programs that are right, to be damaged: every schedule on shapes of which all orders can be executed.
+// Small sound programs for tests to damage: every schedule, on shapes small enough to execute in all orders.
 #pragma once
 
 #include <string>
@@ -13,19 +13,20 @@ namespace trireme::schedule {
 struct Subject {
     std::string name;  // "pipe 2, replicas 1, chunks 2, micro-batches 4, steps 1, 1 slots, interleaved"
     PipelineShape shape;
-    std::vector<Program> compute;  // of several steps: with the REDUCEs and STEPs between them
+    std::vector<Program> compute;  // several steps include the REDUCEs and STEPs between them
 };
 
-std::vector<Subject> one_row();         // 1..3 teams, 1..2 chunks or a V, 1..4 micro-batches
-std::vector<Subject> two_rows();        // two replicas of up to 3 teams
-std::vector<Subject> uneven_stages();   // (2,1) and the like; stages held by teams in other ways than a grid's
-std::vector<Subject> forwards_alone();  // all of these without training
-std::vector<Subject> two_steps();       // of schedules that end each step before the next
-std::vector<Subject> work_in_flight(int steps);  // of those that do not
+std::vector<Subject> one_row();                  // 1..3 teams, 1..2 chunks or a V, 1..4 micro-batches
+std::vector<Subject> two_rows();                 // two replicas of 1..2 teams
+std::vector<Subject> uneven_stages();            // (2,1) and similar; stages spread over teams as on no grid
+std::vector<Subject> forwards_alone();           // similar shapes without training
+std::vector<Subject> two_steps();                // two steps of schedules that end each step before the next
+std::vector<Subject> work_in_flight(int steps);  // schedules that do not
 
-std::vector<Subject> validated(int steps);  // whose updates are
+std::vector<Subject> validated(int steps);  // programs with validated updates
 
-// Whole programs. In training some of the backwards are divided into halves, the second somewhere later.
+// Returns whole programs. One training subject in three has some backwards split, with the weight half
+// somewhere later.
 std::vector<Program> sound_programs(const Subject& subject, Draw& draw);
 
 }  // namespace trireme::schedule

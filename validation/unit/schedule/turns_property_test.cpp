@@ -1,4 +1,4 @@
-// Replicas that execute unlike numbers of micro-batches, as slow ones do.
+// Tests schedules with replicas that execute different numbers of micro-batches, as slow replicas do.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 namespace trireme::schedule {
 namespace {
 
-// Of each stage, whose turn it is: "001" is the first replica's, twice, and then the second one's, over and
-// over.
+// Sets the turns of each stage. "001" gives two turns to the first replica, then one to the second, and
+// repeats.
 PipelineShape with_turns(PipelineShape shape, const std::vector<std::string>& turns) {
     for (std::size_t stage = 0; stage < turns.size(); ++stage) {
         for (std::size_t m = 0; m < shape.executor[stage].size(); ++m) {
@@ -23,7 +23,7 @@ PipelineShape with_turns(PipelineShape shape, const std::vector<std::string>& tu
 
 int replicas_in(const std::string& turns) { return 1 + *std::ranges::max_element(turns) - '0'; }
 
-// Of two and three stages of up to three replicas, each way behind every other one.
+// Visits shapes of two and three stages with up to three replicas, for every pair of turn patterns.
 template <class Use>
 void for_each_shape(int most_microbatches, Use&& use) {
     const std::vector<std::string> ways{"0",        "01",       "0001",    "1011",
@@ -51,7 +51,7 @@ TEST(UnevenTurns, AreProvedForSynchronousSchedulesWithTwoSlotsAtMost) {
     });
 }
 
-// Weights of one update ago are not enough where a stage has to run ahead further: 2BW says so.
+// Weights of one update ago do not suffice if a stage must run further ahead; 2BW refuses such shapes.
 TEST(UnevenTurns, AreProvedWhereStepsOverlap) {
     for_each_shape(8, [](PipelineShape shape) {
         shape.slots = shape.microbatches * shape.stages() + shape.stages();

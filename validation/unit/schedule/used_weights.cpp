@@ -8,7 +8,7 @@ namespace trireme::schedule::written {
 
 std::vector<int> weights_used(const Program& program) {
     std::vector<int> used;
-    std::map<int, int> updates;  // by stage
+    std::map<int, int> updates;  // per stage
     for (const Instruction& instruction : program) {
         if (instruction.op == Op::step) ++updates[instruction.stage];
         const int version = std::max(0, updates[instruction.stage] - instruction.age);
@@ -18,7 +18,7 @@ std::vector<int> weights_used(const Program& program) {
 }
 
 std::string objection_to_weights(const std::vector<Program>& programs, const PipelineShape& shape) {
-    std::map<std::pair<int, int>, int> agreed;  // by micro-batch, and stage where stages are updated alone
+    std::map<std::pair<int, int>, int> agreed;  // per micro-batch, and per stage if stages are updated alone
     for (const Program& program : programs) {
         const std::vector<int> used = weights_used(program);
         for (std::size_t at = 0; at < program.size(); ++at) {

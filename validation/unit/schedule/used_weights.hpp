@@ -1,4 +1,4 @@
-// Which weights the passes of written programs use.
+// Finds which weights the passes of written programs use.
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@
 
 namespace trireme::schedule::written {
 
-// For each instruction of a team's program: how many updates of its stage had been made to the weights that it
-// uses. Of compute instructions; others use none, and have a 0.
+// Returns for each compute instruction of a team's program how many updates of its stage precede the weights
+// that it uses. Other instructions use no weights and have a 0.
 std::vector<int> weights_used(const Program& program);
 
-// Empty, or an objection: the passes of a micro-batch through a stage use unlike weights, or through all stages
-// where these are not updated alone. Wants programs to which there is no objection otherwise.
+// Returns an objection if passes of a micro-batch through a stage use different weights, otherwise an empty
+// string. Unless stages are updated alone, the passes through all stages must agree. Requires programs without
+// other objections.
 std::string objection_to_weights(const std::vector<Program>& programs, const PipelineShape& shape);
 
 }  // namespace trireme::schedule::written

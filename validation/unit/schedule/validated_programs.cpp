@@ -10,7 +10,7 @@
 namespace trireme::schedule::written {
 namespace {
 
-// Of collectives of one kind and step in a program.
+// Positions and number of the collectives of one kind and step in a program.
 struct Extent {
     std::size_t first = 0;
     std::size_t last = 0;
@@ -36,7 +36,7 @@ private:
     std::map<std::pair<Op, int>, Extent> extents_;
 };
 
-// Empty, or what is wrong between two steps of a program.
+// Returns what is wrong with the order of a program's collectives; empty if nothing is.
 std::string objection_to_order(const Collectives& all, int steps) {
     for (int step = 0; step < steps; ++step) {
         const Extent& updates = all.of(Op::step, step);
@@ -66,7 +66,8 @@ std::string objection_to_places(const Program& program, const Collectives& all, 
     return "";
 }
 
-// Where no guess is right: what stands between an update and its validation happens twice.
+// Returns the program as executed if every guess is wrong: what stands between an update and its validation
+// runs twice.
 Program as_executed(const Program& program, const Collectives& all, int steps) {
     Program executed;
     std::size_t done = 0;
@@ -85,7 +86,7 @@ Program as_executed(const Program& program, const Collectives& all, int steps) {
     return executed;
 }
 
-// Every message that comes is read before the same comes again.
+// Returns an objection unless every message is read before the same message arrives again.
 std::string objection_to_reading(const Program& executed) {
     std::map<std::pair<int, int>, int> unread;
     for (const auto [op, stage, microbatch, age] : executed) {

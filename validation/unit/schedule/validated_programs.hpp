@@ -1,5 +1,5 @@
-// What is wrong with programs whose updates are validated, however they are executed: work that stands where it
-// may not, and messages that do not come twice at both ends where all validations fail.
+// Faults of programs with validated updates in any order of execution: misplaced work, and messages that are
+// not repeated at both ends if all validations fail.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace trireme::schedule::written {
 
-// Wants programs that have all their work, messages and collectives once, each at its team.
+// Returns an objection, or an empty string. Requires programs that contain all their work, messages and
+// collectives once, each in the program of its team.
 std::string objection_to_validation(const std::vector<Program>& programs, const PipelineShape& shape);
 
 }  // namespace trireme::schedule::written

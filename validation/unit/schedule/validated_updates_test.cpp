@@ -1,4 +1,4 @@
-// Updates that go ahead before all gradients are known.
+// Tests speculative updates, which are applied before all gradients are known.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,8 +53,8 @@ TEST(ValidatedUpdates, AreThoseOfHalvesOnSeveralTeams) {
     EXPECT_FALSE(has_prologue(generate_phases(schedule_named("zb-h1"), grid_shape(1, 2, 1, 4))));
 }
 
-// What a forward that may be done again makes for one that will not be is sent when that is settled; what it
-// makes for another such forward, at once.
+// A speculative forward may be repeated. Its result for a forward that is not speculative is sent after the
+// validation; its result for another speculative forward is sent at once.
 TEST(ValidatedUpdates, SendNothingOverAValidation) {
     const PipelineShape shape = zb_h2_shape(3, 2);
 
@@ -84,14 +84,15 @@ TEST(ValidatedUpdates, WaitForTheNormAsLateAsItComes) {
 
     EXPECT_EQ(step_of(zb_h2_shape(3, 5), {}), work);
     EXPECT_EQ(step_of(zb_h2_shape(3, 5), {.step = step}), work + step);
-    // Each stage waits for its own sum; that of the last team comes as much later as its forwards began.
+    // Each stage waits for its own reduction. The last team's comes later by the time by which its forwards
+    // began later.
     EXPECT_EQ(step_of(zb_h2_shape(3, 5), {.reduce = sum}), work + sum);
 }
 
-// Here the second team's weight halves are so long that the first one has done all it may.
+// The second team's weight halves are so long that the first team finishes all that it may do before them.
 TEST(ValidatedUpdates, GoNoFurtherBeforeAllGradientsAreThere) {
     PipelineShape shape = zb_h2_shape(2, 3);
-    shape.slots = 3;  // so that no buffer is waited for
+    shape.slots = 3;  // no team waits for a buffer
     const std::vector<Program> programs = unrolled(lower_phases(zb_h2_phases(2, 3), shape), shape, 2);
     shape.steps = 2;
 
@@ -105,7 +106,8 @@ TEST(ValidatedUpdates, GoNoFurtherBeforeAllGradientsAreThere) {
     EXPECT_EQ(span_of(0, {Op::forward, 0, 4}).begin, last_gradient);
 }
 
-// The first team updates when the last one has its gradients, which began two forwards later.
+// The first team updates when the last one has its gradients; the forwards of the last one began two forwards
+// later.
 TEST(ValidatedUpdates, OfTiedEndsWaitForOneAnother) {
     PipelineShape tied = zb_h2_shape(3, 5);
     tied.ties_ends = true;
@@ -113,7 +115,7 @@ TEST(ValidatedUpdates, OfTiedEndsWaitForOneAnother) {
     EXPECT_EQ(step_of(tied, {}), step_of(zb_h2_shape(3, 5), {}) + 2);
 }
 
-// Two stages, two steps of one micro-batch.
+// Returns the fault of two stages over two steps of one micro-batch each; empty if there is none.
 std::string fault_of(const std::string& first, const std::string& second) {
     PipelineShape shape = zb_h2_shape(2, 1);
     shape.steps = 2;
@@ -156,7 +158,7 @@ TEST(CheckOfValidation, RefusesAllButForwardsBetweenUpdateAndValidation) {
               "first forwards stands between the VALIDATEs before it and its STEPs");
 }
 
-// Both ends of the message would be done again, but at other validations.
+// Both ends of the message would be repeated, but at different validations.
 TEST(CheckOfValidation, RefusesMessagesOfTheStepAfterTheNext) {
     PipelineShape shape = zb_h2_shape(2, 1);
     shape.steps = 3;

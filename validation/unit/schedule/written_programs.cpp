@@ -36,7 +36,7 @@ Program numbered(const Program& program) {
 
 namespace {
 
-// Empty, or why this instruction may not stand in this team's program, wherever it stands.
+// Returns why this instruction may not stand anywhere in this team's program; empty if it may.
 std::string objection_to(const Instruction& instruction, int team, const PipelineShape& shape) {
     const std::string name = to_string(instruction) + " of team " + std::to_string(team);
     if (!has_stage(shape, instruction.stage)) return name + ": no such stage";
@@ -116,7 +116,7 @@ std::string objection_to_collectives(const Positions& positions, const PipelineS
     return "";
 }
 
-// What a team reduces of stages that `other` holds as well, from the first step to the last.
+// Returns the team's REDUCEs of stages that `other` also holds, from the first step to the last.
 Program common_reduces(const Program& program, int other, const PipelineShape& shape) {
     Program common;
     for (const Instruction& instruction : program) {
@@ -141,9 +141,9 @@ std::string objection_to_reduce_order(const std::vector<Program>& programs, cons
 
 }  // namespace
 
-// The k-th send of a channel meets its k-th receive, whatever the order of execution: each end is one program.
+// The k-th send of a channel meets its k-th receive in any order of execution, because each end is one program.
 std::string objection_to_pairs(const std::vector<Program>& programs, const PipelineShape& shape) {
-    std::map<Channel, std::pair<Program, Program>> channels;  // what is sent, and what is received
+    std::map<Channel, std::pair<Program, Program>> channels;  // sends, and receives
     for (std::size_t team = 0; team < programs.size(); ++team) {
         for (const Instruction& instruction : programs[team]) {
             if (is_compute(instruction.op) || is_collective(instruction.op)) continue;

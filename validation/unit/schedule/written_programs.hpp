@@ -1,5 +1,5 @@
-// What the exhaustive interpreter knows of programs before it runs them: where each instruction stands, which
-// way messages go, and what is wrong whatever the order of execution.
+// Facts that the exhaustive interpreter knows about programs before it runs them: where each instruction
+// stands, which way messages go, and faults in any order of execution.
 #pragma once
 
 #include <compare>
@@ -13,14 +13,15 @@
 
 namespace trireme::schedule::written {
 
-bool is_collective(Op op);  // reduce, step and validate
-bool goes_forward(Op op);   // has to do with activations; all else has to do with gradients
+bool is_collective(Op op);  // REDUCE, STEP and VALIDATE
+bool goes_forward(Op op);   // concerns activations; all others concern gradients
 
-// The stage at the other end of a message; for a compute instruction, the stage that reads its result. May be a
-// stage that does not exist.
+// Returns the stage at the other end of a message, or the stage that reads the result of a compute instruction.
+// That stage need not exist.
 int other_stage(const Instruction& instruction);
 bool has_stage(const PipelineShape& shape, int stage);
 
+// The messages of one kind, activations or gradients, from one team to another.
 struct Channel {
     int source = 0;
     int destination = 0;
@@ -29,19 +30,20 @@ struct Channel {
     auto operator<=>(const Channel&) const = default;
 };
 
-// Of a message, or of the message that carries the result of a compute instruction; `team` executes it.
+// Returns the channel of a message, or of the message that carries the result of a compute instruction. `team`
+// executes the instruction.
 Channel channel_of(const Instruction& instruction, int team, const PipelineShape& shape);
 
-// The program with a number in every instruction: a REDUCE, STEP or VALIDATE has that of its step, which is how
-// many of its stage stand before it, in place of the micro-batch.
+// Returns the program with a number in every instruction. In place of a micro-batch, a REDUCE, STEP or VALIDATE
+// gets its step: the number of those of its kind and stage before it.
 Program numbered(const Program& program);
 
-// Where each instruction of numbered programs stands, in the program of the team that it must stand in.
+// Position of each instruction of numbered programs, within the program of the team that executes it.
 class Positions {
 public:
     Positions(std::size_t teams, const PipelineShape& shape)
         : teams_(teams),
-          numbers_(static_cast<std::size_t>(shape.all_microbatches())),  // of steps there are no more
+          numbers_(static_cast<std::size_t>(shape.all_microbatches())),  // there are no more steps than that
           positions_(operations * static_cast<std::size_t>(shape.stages()) * numbers_ * teams, absent) {}
 
     std::size_t& of(int team, const Instruction& instruction) { return positions_[index(team, instruction)]; }
@@ -66,13 +68,14 @@ private:
     std::vector<std::size_t> positions_;
 };
 
-// Empty, or an objection to the programs as they are written: work, messages or collectives that are missing,
-// stand twice, at the wrong team or crossed, or are reduced in unlike orders. Notes where instructions stand.
-// Weights are not looked at.
+// Returns an objection to the programs as they are written, or an empty string. It looks for work, messages or
+// collectives that are missing, repeated, crossed or at the wrong team, and for reductions in different orders.
+// It ignores weights. Stores where instructions stand in `positions`.
 std::string objection_to_text(const std::vector<Program>& programs, const PipelineShape& shape,
                               Positions& positions);
 
-// Empty, or two ends of a channel that are not those of one message. Programs may do things twice.
+// Returns an objection if two ends of a channel are not those of one message, otherwise an empty string.
+// Programs may contain repetitions.
 std::string objection_to_pairs(const std::vector<Program>& programs, const PipelineShape& shape);
 
 }  // namespace trireme::schedule::written

@@ -1,4 +1,4 @@
-// Schedules with backward passes in halves. Their time and memory: see schedule_property_test.cpp.
+// Tests schedules with backward passes in halves. schedule_property_test.cpp tests their time and memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,7 +50,8 @@ TEST(ZeroBubbleV, LeavesOutMicrobatchesThatAreNotThere) {
     EXPECT_EQ(programs[1], "1F0 2F0 2B0 1I0 1W0");
 }
 
-// A stage reads what the stage before it keeps, where both lie on one team, until its weight half is done.
+// If two neighbouring stages lie on one team, the later stage reads what the earlier one keeps until its weight
+// half is done.
 TEST(ZeroBubbleV, DoesTheWeightHalvesOfNeighboursInTheOrderOfGradients) {
     for (const GridNumbers& n : every_grid(2, 2)) {
         const Program last = generate(schedule_named("zb-v"), v_shape(n.pipe, 1, n.microbatches)).back();
@@ -66,7 +67,7 @@ TEST(ZeroBubbleV, DoesTheWeightHalvesOfNeighboursInTheOrderOfGradients) {
     }
 }
 
-// Halves pay where a neighbour waits for the first of them.
+// Halves pay only if a neighbour waits for the input half.
 TEST(ZeroBubble, HasWholeBackwardPassesOnOneTeam) {
     EXPECT_EQ(texts_of(schedule_named("zb-h1"), grid_shape(1, 1, 1, 2))[0], "0F0 0B0 0F1 0B1");
     EXPECT_EQ(texts_of(schedule_named("zb-h2"), grid_shape(1, 1, 1, 2))[0], "0F0 0B0 0F1 0B1");
@@ -81,7 +82,8 @@ TEST(ZeroBubble, IsProvedWithOneSlot) {
     }
 }
 
-// The last team does both its stages without a pause; before and behind that a micro-batch passes the others.
+// The last team executes both its stages without a pause. Before and after that, a micro-batch passes the other
+// teams.
 TEST(ZeroBubbleV, EvaluatesInTheLeastTimeWithOneSlot) {
     for (const GridNumbers& n : every_grid(1, 1)) {
         const PipelineShape shape = v_shape(n.pipe, 2, n.microbatches, false);

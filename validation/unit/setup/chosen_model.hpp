@@ -1,4 +1,4 @@
-// Choosing a model for a corpus of which only the description is there.
+// Chooses a model for a corpus of which only the description exists.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ inline config::ModelChoice named(const std::string& name) {
     return choice;
 }
 
-// A checkpoint of a small model whose parameters are all zero.
+// Fixture with a checkpoint of a small model whose parameters are all zero.
 class AStoredModel : public ::testing::Test {
 protected:
     static model::ModelConfig small_bert() {

@@ -35,7 +35,7 @@ TEST(DefaultBatch, RisesToOneSampleForEachMicrobatchOfAllReplicas) {
 
     EXPECT_EQ(counted.run.batch, 32U);  // 8 ranks / pipe 2 = 4 replicas
     EXPECT_EQ(said.run.batch, 15U);
-    EXPECT_EQ(of_file.run.batch, 12U);  // in all
+    EXPECT_EQ(of_file.run.batch, 12U);  // 12 micro-batches in all
     EXPECT_TRUE(counted.run.is_batch_raised);
 }
 

@@ -91,7 +91,7 @@ TEST_F(AModelWithNames, GoesByNumbersWhereOneOfTheTwoHasNoNames) {
     EXPECT_TRUE(labels_of_classes(config, with_names).empty());
 }
 
-// Another number of labels asks for a new head.
+// Another number of labels requires a new head.
 TEST_F(AModelWithNames, GivesUpItsNamesWithItsHead) {
     model::ModelConfig config = small_bert();
     config.labels = 2;

@@ -17,8 +17,8 @@ using validation::ScratchFolder;
 using validation::small_gpt2;
 using validation::write_text;
 
-// Of small_gpt2(): every half of a block takes 2 seconds forward and 4 back, the embedding 1 and 1, the norm no
-// time, the head 6 back.
+// Returns a profile of small_gpt2(). Every half of a block takes 2 seconds forward and 4 backward, the
+// embedding 1 and 1, the norm no time, the head 6 backward.
 plan::Profile profile_of_small(const model::ModelConfig& model = small_gpt2()) {
     plan::Profile profile{
         .machine = "abacus", .device = "cpu", .model = model.name, .dtype = "f32", .tokens = 10};
@@ -45,7 +45,7 @@ protected:
         config.costs.profiles = {{write_text(folder_, "profile.json", json_of(profile))}};
         return config;
     }
-    // Whose "fast" and "slow" are: "0-3=slow".
+    // Assigns the profiles "fast" and "slow" to ranks, as in "0-3=slow".
     config::RunConfig on_unlike(config::RunConfig config, const std::vector<std::string>& whose,
                                 const char* partition = "measured") const {
         config.layout.partition = partition;
@@ -66,7 +66,7 @@ protected:
                         const model::ModelConfig& model = small_gpt2()) const {
         return message_of<ConfigError>([&] { plan_run(config, model, ranks); });
     }
-    // Layers of each stage.
+    // Returns the number of layers of each stage.
     std::vector<std::size_t> cuts(const config::RunConfig& config, int ranks) const {
         std::vector<std::size_t> counts;
         for (const layout::StageLayout& stage : plan_run(config, small_gpt2(), ranks).layout.stages) {
@@ -80,7 +80,7 @@ protected:
 
 using Counts = std::vector<std::size_t>;
 
-// 2, 6, 6, 6, 6, 0, 6: a stage boundary falls inside of a block.
+// The layers take 2, 6, 6, 6, 6, 0, 6 seconds: a stage boundary falls inside a block.
 TEST_F(AProfile, CutsBetweenAnyTwoLayers) {
     EXPECT_EQ(cuts(with(grid(2, 1, 1), "measured"), 2), (Counts{3, 4}));
     EXPECT_EQ(cuts(with(grid(3, 1, 1), "measured"), 3), (Counts{2, 2, 3}));
@@ -94,7 +94,7 @@ TEST_F(AProfile, CutsForTensorRanksAndReplicasToo) {
     EXPECT_EQ(plan.layout.stages[1].replicas[1].ranks, (std::vector<int>{6, 7}));
 }
 
-// Rank 1, or rank 0, takes three times as long: 2, 6, 6, 6, 6 | 0, 18, or 6, 18 | 6, 6, 6, 0, 6.
+// Rank 1, or rank 0, takes three times as long. The cuts are 2, 6, 6, 6, 6 | 0, 18 and 6, 18 | 6, 6, 6, 0, 6.
 TEST_F(AProfile, CutsLessForSlowerDevices) {
     EXPECT_EQ(cuts(on_unlike(grid(2, 1, 1), {"0=fast", "1=slow"}), 2), (Counts{5, 2}));
     EXPECT_EQ(cuts(on_unlike(grid(2, 1, 1), {"0=slow", "1=fast"}), 2), (Counts{2, 5}));
@@ -119,7 +119,7 @@ TEST_F(AProfile, OfUnlikeDevicesSharesNoLayersAsPipeDreamDoes) {
     EXPECT_EQ(plan_run(on_unlike(grid(1, 0, 1), {"0-2=fast"}, "pipedream"), small_gpt2(), 3).teams.size(), 3U);
 }
 
-// Stage 0 keeps two micro-batches of 1F1B and four of GPipe, of 100,000 bytes for each half of a block.
+// Stage 0 keeps two micro-batches of 1F1B and four of GPipe, with 100,000 bytes for each half of a block.
 TEST_F(AProfile, CutsWithinALimitOfMemory) {
     plan::Profile profile = profile_of_small();
     for (plan::LayerProfile& layer : profile.layers) {
@@ -137,7 +137,7 @@ TEST_F(AProfile, CutsWithinALimitOfMemory) {
     EXPECT_EQ(cuts(config, 2), (Counts{2, 5}));
 }
 
-// The embedding takes 61 seconds and has few parameters to sum.
+// The embedding takes 61 seconds and has few parameters to reduce.
 TEST_F(AProfile, SharesLayersAmongRanksAsPipeDreamDoes) {
     plan::Profile profile = profile_of_small();
     profile.layers.front().forward = 60;
@@ -148,12 +148,13 @@ TEST_F(AProfile, SharesLayersAmongRanksAsPipeDreamDoes) {
 
     const plan::Plan plan = plan_run(config, small_gpt2(), 4);
 
-    EXPECT_EQ(plan.microbatches(), 8);  // in all
+    EXPECT_EQ(plan.microbatches(), 8);  // in all replicas together
     EXPECT_EQ(to_string(plan.layout),
               "stage 0: layer 0, rank 0 | rank 1 | rank 2\nstage 1: layers 1-3, rank 3\n");
 }
 
-// Rank 1 keeps another version of its weights while one rank is behind it, and so takes fewer layers.
+// With work in flight, rank 1 keeps one more version of its weights, because one rank follows it. So it takes
+// fewer layers.
 TEST_F(AProfile, SharesLayersSuchThatVersionsOfWeightsHaveRoom) {
     plan::Profile profile = profile_of_small();
     for (plan::LayerProfile& layer : profile.layers) {

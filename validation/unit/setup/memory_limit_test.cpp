@@ -92,7 +92,7 @@ TEST(MemoryLimit, RefusesAFixedScheduleThatExceedsIt) {
     EXPECT_TRUE(says(refusal, "or --schedule auto")) << refusal;
 }
 
-// Rows on their way are what it may need beyond them.
+// A searched plan may need more memory than 1F1B for rows in flight between teams.
 TEST(MemoryLimit, OfAFixedScheduleAndALittleIsEnoughForAShorterPlan) {
     const model::ModelConfig model = tiny_gpt2();
     const config::RunConfig fixed = row_of(4, "1f1b");
@@ -107,10 +107,10 @@ TEST(MemoryLimit, OfAFixedScheduleAndALittleIsEnoughForAShorterPlan) {
     EXPECT_LE(most_bytes(plan, config, model), config.layout.memory_limit);
     EXPECT_LT(duration(free), duration(plan));
     EXPECT_LT(duration(plan), duration(one_f_one_b));
-    EXPECT_TRUE(has_halves(plan));  // where there is memory for them
+    EXPECT_TRUE(has_halves(plan));  // where memory allows them
 }
 
-// A backward that is divided leaves more of itself behind than one that is not.
+// A backward pass in halves keeps more memory than a whole one.
 TEST(MemoryLimit, LeavesBackwardsWholeWhereMemoryIsShort) {
     const model::ModelConfig model = tiny_gpt2();
     config::RunConfig config = row_of(1, "auto");

@@ -28,7 +28,7 @@ TEST(ModelChoice, IsAGpt2WhereNothingIsSaid) {
     const model::ModelConfig model = chosen({});
 
     EXPECT_EQ(model.name, "gpt2-tiny");
-    EXPECT_EQ(model.vocabulary, 257U);  // the corpus's
+    EXPECT_EQ(model.vocabulary, 257U);  // from the corpus
 }
 
 TEST(ModelChoice, TakesEachSizeThatIsSaid) {
@@ -196,10 +196,10 @@ TEST_F(AStoredModel, GivesItsSizes) {
 
     EXPECT_EQ(model.family, model::Family::bert);
     EXPECT_EQ(model.width, 4U);
-    EXPECT_EQ(model.labels, 5U);  // those of its head, of which the corpus uses four
+    EXPECT_EQ(model.labels, 5U);  // from its head; the corpus uses four of them
 }
 
-// A head for another task is a new one: its classes are the corpus's.
+// A head for another task is new and takes its classes from the corpus.
 TEST_F(AStoredModel, LearnsAnotherTaskWithTheClassesOfTheCorpus) {
     model::ModelConfig masked = small_bert();
     masked.task = Task::masked;
@@ -243,7 +243,7 @@ TEST_F(AStoredModel, RefusesAnotherTokenizerOfEquallyManyTokens) {
                   " was trained with; prepare it again with --tokenizer ", bert.place(), "/tokenizer.json"));
 }
 
-// Hugging Face's BERT cuts words in a way that is not read here.
+// Hugging Face's BERT has a WordPiece tokenizer, which is not read here.
 TEST_F(AStoredModel, IsTakenWhereItsTokenizerIsOfAnUnknownKind) {
     const checkpoint::StoredModel bert = stored(small_bert(), R"({"model": {"type": "WordPiece"}})");
 

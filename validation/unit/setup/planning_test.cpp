@@ -39,7 +39,7 @@ TEST(LayerFacts, CountHalvesOfBlocksAndWhatPeopleCount) {
     EXPECT_FALSE(facts[0].is_block);
     EXPECT_TRUE(facts[1].is_block && facts[4].is_block);
     EXPECT_FALSE(facts[5].is_block || facts[6].is_block);
-    EXPECT_EQ(parameters, parameter_count(small_gpt2()) + 19 * 16);  // a tied table belongs to two layers
+    EXPECT_EQ(parameters, parameter_count(small_gpt2()) + 19 * 16);  // both layers count the tied table
 }
 
 TEST(RanksFor, AreThoseOfTheGridOrOfTheLayoutFile) {
@@ -64,7 +64,7 @@ TEST(PlanRun, UsesTheRanksThatTheGridLeavesForReplicas) {
     const plan::Plan plan = plan_run(config, small_gpt2(), 6);
 
     EXPECT_EQ(plan.layout.stages[0].replicas.size(), 3U);
-    EXPECT_EQ(plan.microbatches(), 9);  // three for each replica
+    EXPECT_EQ(plan.microbatches(), 9);  // three per replica
 }
 
 TEST(PlanRun, CountsTheMicrobatchesOfALayoutFileInAll) {
@@ -269,7 +269,7 @@ TEST(PlanRun, RunsTheProgramsOfAFile) {
     EXPECT_EQ(to_string(plan.training.programs[0]), "0RECV_B0 0F0 0SEND_F0 0I0 0W0 REDUCE0 STEP0");
 }
 
-// Four items in four stages.
+// A layout file with four items in four stages.
 constexpr const char* v_layout = R"({"layers": 7, "stages": [
     {"layers": [0, 1], "replicas": [{"ranks": [0]}]}, {"layers": [1, 3], "replicas": [{"ranks": [1]}]},
     {"layers": [3, 5], "replicas": [{"ranks": [1]}]}, {"layers": [5, 7], "replicas": [{"ranks": [0]}]}]})";
@@ -325,7 +325,7 @@ TEST(PlanRun, DoesTheFirstStageAgainInFullWhereItsBackwardPassesAreWhole) {
     }
 }
 
-// One team holds both stages, and has one part of the table that both use.
+// One team holds both stages. Each of its ranks has one slice of the table that both stages use.
 TEST(PlanRun, RefusesATiedTableThatARankWouldHaveTwoPartsOf) {
     const ScratchFolder folder;
     config::RunConfig config = layout_file(folder, R"({"layers": 7, "stages": [

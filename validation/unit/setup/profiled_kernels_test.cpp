@@ -34,7 +34,7 @@ protected:
     ScratchFolder folder_;
 };
 
-// Seconds of a fill of 200 bytes on a rank.
+// Returns the seconds of a fill of 200 bytes on a rank.
 double seconds_of_fill(const RankKernels& kernels, int rank) {
     return kernel_seconds_of(*kernels.of(rank))({.kernel = "fill", .bytes = 200}, 1);
 }

@@ -1,4 +1,4 @@
-// Memory of all ranks, by one walk for each class of equal ranks, against a walk for each rank.
+// Compares the memory of all ranks, from one walk per class of equal ranks, with a walk for each rank.
 #include "trireme/setup/rank_classes.hpp"
 
 #include <gtest/gtest.h>
@@ -23,15 +23,15 @@ using Classes = std::vector<std::vector<int>>;
 const std::vector<kernels::Segment> ten_rows{{.begin = 0, .length = 10, .sample = 0}};
 const std::vector<stage::BatchShape> batch_of_ten_rows{{.segments = ten_rows, .rows = 10}};
 
-// Two replicas that are cut alike, one that is cut in another way, and two that take more turns than the
-// others.
+// Stage 0 has two replicas with equal shares and one with others. In stage 1 two replicas take more turns than
+// the others.
 constexpr const char* mixed_layout = R"({"layers": 7, "stages": [
     {"layers": [0, 3], "replicas": [{"ranks": [0, 1], "shares": [5, 3]}, {"ranks": [2, 3], "shares": [5, 3]},
                                     {"ranks": [4, 5]}]},
     {"layers": [3, 7], "replicas": [{"ranks": [6], "turns": 2}, {"ranks": [7]}, {"ranks": [8], "turns": 2},
                                     {"ranks": [9]}]}]})";
 
-// Both ends of the model, with its tied table, on the same ranks.
+// Both ends of the model, with its tied table, lie on the same ranks.
 constexpr const char* tied_ends = R"({"layers": 7, "stages": [
     {"layers": [0, 2], "replicas": [{"ranks": [0, 1], "shares": [5, 3]}, {"ranks": [2, 3], "shares": [3, 5]}]},
     {"layers": [2, 5], "replicas": [{"ranks": [4]}, {"ranks": [5]}, {"ranks": [6]}]},
@@ -179,7 +179,7 @@ TEST(RankClasses, OfUnlikeReplicasNeedWhatAWalkForEachRankSays) {
     }
 }
 
-// Few elements travel together, so that ranks own shards of many buckets, of unlike sizes.
+// Buckets hold few elements, so that ranks own shards of many buckets, of different sizes.
 TEST(RankClasses, OfManySmallBucketsNeedWhatAWalkForEachRankSays) {
     const ScratchFolder folder;
     const layout::BucketRules small{.large = 64, .largest = 96};

@@ -1,4 +1,4 @@
-// No rank holds a tensor that is not its own: counted.
+// Tests that no rank holds a tensor that is not its own, by counting memory.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -20,7 +20,7 @@ using validation::write_text;
 
 constexpr std::size_t table_rows = 256;
 
-// Every size of it fills whole cache lines.
+// Every size of this model fills whole cache lines.
 model::ModelConfig tiny_gpt2() {
     model::ModelConfig model = model::model_named("gpt2-tiny");
     model.vocabulary = table_rows;
@@ -30,14 +30,14 @@ model::ModelConfig tiny_gpt2() {
 const std::vector<kernels::Segment> one_sample{{.begin = 0, .length = 10, .sample = 0}};
 const std::vector<stage::BatchShape> batches{{.segments = one_sample, .rows = 10}};
 
-// Of f32, by the addresses that it would have.
+// Returns the bytes of a rank's f32 parameters as they would be laid out in memory.
 std::size_t parameter_bytes(const SizedPlan& sized, int rank) {
     const stage::LocalStages stages(work_of(sized, rank), nullptr, false, device::MemorySpace::ghost);
     EXPECT_EQ(stages.parameters().values().bytes(), stages.parameters().gradients().bytes());
     return stages.parameters().values().bytes();
 }
 
-// Its part of each tensor that its stage's layers use.
+// Returns the elements of the rank's slices of all tensors that the layers of its stage use.
 std::size_t own_sizes(const plan::Plan& plan, const model::ModelConfig& model, int rank) {
     const int stage = plan.teams[static_cast<std::size_t>(plan.team_of(rank))].stages.front();
     const std::vector<model::Layer> all = build_layers(model, part_of_rank(plan, stage, rank));
@@ -61,15 +61,15 @@ TEST(RankMemory, HasTheParametersOfTheRankAlone) {
         sum += parameter_bytes(sized, rank);
     }
 
-    // Beyond the model's own: the tied table in the second of its two stages, and both tensor ranks have the
-    // norms, nine of 2 x 128.
+    // Two more copies exist beyond the model's own parameters: the tied table in the second of its two stages,
+    // and the norms, nine of 2 x 128, on the second tensor rank.
     EXPECT_EQ(sum, (parameter_count(model) + table_rows * 128 + 9 * 2 * 128) * sizeof(float));
 }
 
-using Held =
-    std::map<std::tuple<std::string, std::size_t, std::size_t>, layout::Box>;  // by its first row and column
+using Held = std::map<std::tuple<std::string, std::size_t, std::size_t>,
+                      layout::Box>;  // by name, row and column
 
-// What gradients are summed by is what ranks have.
+// Gradients are summed by the list of held tensors, so it must match what the ranks hold.
 TEST(RankMemory, HasTheBoxesThatTheListOfHeldTensorsNames) {
     const ScratchFolder folder;
     const model::ModelConfig model = small_gpt2();
@@ -124,7 +124,7 @@ TEST(RankMemory, OfReplicasSharesTheOptimizerUnlessToldNotTo) {
     EXPECT_LT(memory_of(sharded, model, 0).optimizer, both_moments * 6 / 10);
 }
 
-// Values and both moments once more.
+// The backup holds the values and both moments once more.
 TEST(RankMemory, HasABackupOfWhatItUpdatesAheadOfTheNorm) {
     const model::ModelConfig model = tiny_gpt2();
     config::RunConfig config = grid(2, 1, 1);
@@ -151,8 +151,9 @@ TEST(RankMemory, OfAnEvaluationHasNeitherGradientsNorMoments) {
     EXPECT_EQ(memory.parameters, memory_of(plan, model, 0).parameters);
 }
 
-// Beside what the kernels take for themselves: five i32 of each of 10 rows, an i64, and two pairs for the
-// sample, each list begun anew on 256 bytes; of the step that is made and the one that is read.
+// Beside the memory that kernels take for themselves, a batch has five i32 and one i64 for each of 10 rows, and
+// two pairs for the sample. Each of these eight lists begins on a multiple of 256 bytes. There are two batches:
+// one that is being made and one that is being read.
 TEST(RankMemory, OfAGpuHasTheBatchesThatAreSentThere) {
     const model::ModelConfig model = tiny_gpt2();
     const plan::Plan plan = plan_run(grid(1, 1, 1), model, 1);
@@ -171,7 +172,8 @@ TEST(RankMemory, OfAGpuHasTheBatchesThatAreSentThere) {
     EXPECT_EQ(on_gpu.total() - on_gpu.kernels, in_memory.total() - in_memory.copy);
 }
 
-// Their largest one before it is rounded, where nothing that is taken later has room for that.
+// The largest tensor of bf16 values is first made in f32, then rounded. It counts if no memory that is taken
+// later has room for it.
 TEST(RankMemory, HasTheFirstValuesOfShortNumbers) {
     model::ModelConfig model = tiny_gpt2();
     model.vocabulary = 1 << 16;
@@ -187,7 +189,7 @@ TEST(RankMemory, HasTheFirstValuesOfShortNumbers) {
                memory.exchange;
     };
 
-    const std::size_t of_norm = 64 * 10;  // whole cache lines are more than all shards' sums
+    const std::size_t of_norm = 64 * 10;  // upper bound on the shards' sums in whole cache lines
     EXPECT_NEAR(static_cast<double>(workspace_with(1)), 65536.0 * 128 * 4, of_norm);
 }
 
@@ -202,7 +204,7 @@ TEST(RankMemory, OfAnIdleRankIsNothing) {
     EXPECT_EQ(work_of(sized, 4).team, -1);
 }
 
-// Half of a backward pass leaves for the other half what a whole one forgets after each layer.
+// A half of a backward pass leaves for the other half what a whole one frees after each layer.
 TEST(RankMemory, HasRoomForHalvesOfBackwardPasses) {
     const ScratchFolder folder;
     const model::ModelConfig model = small_gpt2();

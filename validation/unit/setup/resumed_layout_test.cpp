@@ -24,7 +24,7 @@ TEST(ResumedLayout, KeepsStagesAndTensorRanksWhereTheyFit) {
     fit_resumed_layout(config, 12);
 
     EXPECT_EQ(grid(config.layout), (std::vector<int>{2, 3, 2}));
-    EXPECT_EQ(config.schedule.microbatches, 4U);  // 12 of a step, as before
+    EXPECT_EQ(config.schedule.microbatches, 4U);  // 12 per step, as before
     EXPECT_EQ(config.layout.partition, "2,4");
     EXPECT_NE(
         config.resumed->layout.find("the run had 8 ranks, and these are 12: --pipe 2 --data 3 --tensor 2"),

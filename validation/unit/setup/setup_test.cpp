@@ -32,7 +32,7 @@ protected:
         return config;
     }
 
-    // A question of `before` tokens and a context of 6, whose last token is the answer.
+    // Returns a question of `before` tokens and a context of 6, whose last token is the answer.
     static data::CorpusRow question(std::size_t before) {
         data::Question places;
         places.context_begin = static_cast<std::uint32_t>(before);
@@ -41,7 +41,7 @@ protected:
         return question_row(std::vector<std::uint32_t>(before + 6, 65), places);
     }
 
-    // An evaluation of the model that `config` trains, before its first step.
+    // Returns an evaluation of the model that `config` trains, before its first step.
     config::EvaluateConfig evaluation_of(const config::RunConfig& config) const {
         const setup::Setup setup = set_up(config, 1);
         config::EvaluateConfig evaluation;
@@ -80,7 +80,8 @@ TEST_F(ASetup, NeedsASampleForEachReplicaToTrainButNotToEvaluate) {
     EXPECT_EQ(set_up_evaluation(evaluation, 3).current.microbatch_samples, 1U);
 }
 
-// One long row and three short ones: however many samples there may be at a time, the long one is there once.
+// There are one long row and three short ones. The long row is there once, however many samples there may be at
+// a time.
 TEST_F(ASetup, ExpectsEachSampleOnceInAnEvaluation) {
     small_corpus(folder_, {std::vector<std::uint32_t>(100, 7), {1, 2}, {3, 4}, {5, 6}});
     config::RunConfig config = config_of("gpt2-tiny");
@@ -95,7 +96,7 @@ TEST_F(ASetup, ExpectsEachSampleOnceInAnEvaluation) {
     EXPECT_EQ(setup.current.largest[0].rows, 100U + 3 * 2);
 }
 
-// A step of eight samples from an epoch of four meets two epochs, three where it begins in the midst of one.
+// A step of eight samples from an epoch of four meets two epochs, or three if it begins in the midst of one.
 TEST_F(ASetup, ExpectsSamplesOfSeveralEpochsInAStep) {
     small_corpus(folder_, {std::vector<std::uint32_t>(100, 7), {1, 2}, {3, 4}, {5, 6}});
     config::RunConfig config = config_of("gpt2-tiny");

@@ -16,7 +16,8 @@ SharedRoom group_with(std::size_t left, const std::string& group) {
         .key = group, .ranks = "n0", .name = "the group " + group, .more = "--mem", .left = left * megabyte};
 }
 
-// Two ranks of 30 and 20 MB on a node; each is in a group of its own or both are in one.
+// Two ranks of one node need 30 and 20 MB, each in its own group or both in one. A third rank is on another
+// node.
 std::vector<RankNeed> needs(const std::string& first, const std::string& second) {
     return {{.rooms = {"n0 node", first}, .bytes = 30 * megabyte},
             {.rooms = {"n0 node", second}, .bytes = 20 * megabyte},
@@ -31,7 +32,7 @@ TEST(SharedRoom, HoldsWhatItsRanksNeed) {
         "--max-length, more --microbatches, or more nodes");
 }
 
-// A smaller batch alone may not do where one rank needs more than there is.
+// A smaller batch alone may not suffice if one rank needs more than there is.
 TEST(SharedRoom, SuggestsToSplitTheModelWhereNoRankFits) {
     EXPECT_EQ(complaint_about({node_with(29)}, needs("a", "b")),
               "the 2 ranks of n0 need 50 MB (30 the fullest) and the node has 29 MB left; not even one rank "

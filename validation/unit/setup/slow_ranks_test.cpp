@@ -25,7 +25,7 @@ double factor_of_all(const SlowRun& run, int rank, std::size_t step) {
     return slowness_in(run, rank, step).all;
 }
 
-// The rank that alone is slow in a step; -1: none is.
+// Returns the only slow rank of a step, or -1 if no rank is slow.
 int slow_rank_in(const SlowRun& run, std::size_t step) {
     int slow = -1;
     for (int rank = 0; rank < run.turns.ranks; ++rank) {
@@ -76,7 +76,7 @@ TEST(SlowRanks, HaveFactorsOfProductsApart) {
     EXPECT_EQ(slowness_in(run, 0, 3), device::SlowFactors{});
 }
 
-// Epochs of 10 samples, of which a step takes 4: steps begin with samples 0, 4, 8 of the first; 12, 16 of the
+// Epochs have 10 samples and a step takes 4. Steps begin with samples 0, 4, 8 of the first epoch; 12, 16 of the
 // second; 20, 24, 28 of the third; 32, 36 of the fourth.
 TEST(SlowRanksInTurn, ChangeWithTheEpochOfAStepsFirstSample) {
     const SlowRun run = run_of({{.factor = 4, .choice = config::SlowChoice::turn}});
@@ -134,7 +134,7 @@ TEST_F(RandomSlowRanks, AreThoseOfTheSeed) {
     EXPECT_NE(slow_ranks_to(drawn(8, {every(1)}), steps), slow_ranks_to(run, steps));
 }
 
-// Within five standard deviations of what 400 draws give.
+// The results lie within five standard deviations of the expectation for 400 draws.
 TEST_F(RandomSlowRanks, AreEachAsLikelyAndAnywhereInTheirRange) {
     const SlowRun run = drawn(7, {every(1)});
     std::vector<int> times(4);
@@ -159,7 +159,8 @@ TEST_F(RandomSlowRanks, AreEachAsLikelyAndAnywhereInTheirRange) {
 
 TEST_F(RandomSlowRanks, StayForTheirPeriod) {
     const SlowRun run = drawn(7, {every(3)});
-    const SlowRun of_epochs = drawn(7, {{.factor = 2, .choice = config::SlowChoice::random}});  // of two steps
+    const SlowRun of_epochs =
+        drawn(7, {{.factor = 2, .choice = config::SlowChoice::random}});  // epochs of two steps
 
     for (std::size_t step = 1; step <= 30; ++step) {
         const bool is_new = step % 3 == 1;
@@ -192,7 +193,7 @@ TEST_F(RandomSlowRanks, OfTwoSettingsAreDrawnApart) {
         together += slow == 1 ? 1 : 0;
     }
 
-    EXPECT_NEAR(together, 100, 5 * 8.7);  // one in four
+    EXPECT_NEAR(together, 100, 5 * 8.7);  // one step in four
 }
 
 TEST(SlowRanks, OfATraceMultiplyWithOthers) {

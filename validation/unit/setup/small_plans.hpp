@@ -1,4 +1,4 @@
-// Plans of a small model, as options and layout files make them.
+// Options and layout files for plans of a small model.
 #pragma once
 
 #include <fstream>
@@ -18,12 +18,12 @@ inline config::RunConfig grid(int pipe, int data, int tensor) {
     return config;
 }
 
-// 7 layers: the embedding, two blocks of two halves, the norm, the head.
+// Returns a model of 7 layers: the embedding, two blocks of two halves, the norm, the head.
 inline model::ModelConfig small_gpt2(bool tied = true) {
     return sharable(model::Family::gpt2, Task::language, tied);
 }
 
-// A layout file for it in which replicas are cut unlike, and rank 4 is idle.
+// Layout file for small_gpt2() in which replicas have different shares, and rank 4 is idle.
 constexpr const char* unlike_layout = R"({"layers": 7, "stages": [
     {"layers": [0, 3], "replicas": [{"ranks": [0, 1], "shares": [5, 3]}, {"ranks": [2]}]},
     {"layers": [3, 7], "replicas": [{"ranks": [3]}]}], "idle": [4]})";

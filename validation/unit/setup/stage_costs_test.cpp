@@ -19,7 +19,8 @@ using validation::ScratchFolder;
 using validation::small_gpt2;
 using validation::write_text;
 
-// Of small_gpt2(): each of its 7 layers takes 1 second forward and 2 back, or so long in halves.
+// Writes a profile of small_gpt2(). Each of its 7 layers takes 1 second forward and 2 backward, or `half`
+// seconds per half of a backward pass.
 std::string profile_file(const ScratchFolder& folder, double half) {
     plan::Profile profile{.machine = "abacus", .device = "cpu", .model = "gpt2", .dtype = "f32", .tokens = 10};
     for (const model::Layer& layer : build_layers(small_gpt2())) {

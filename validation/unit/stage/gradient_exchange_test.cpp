@@ -9,7 +9,7 @@ namespace {
 
 using validation::message_of;
 
-// Rank 0 of two, which both hold two matrices; the other rank is not there.
+// Rank 0 of two ranks that both hold two matrices. The other rank does not exist.
 class GradientExchangeOfTwo : public ::testing::Test {
 protected:
     GradientExchangeOfTwo() {

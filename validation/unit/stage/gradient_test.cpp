@@ -1,5 +1,5 @@
-// Gradients of whole models against finite differences, and their independence of how samples are put into
-// micro-batches; with dropout on, which is a function of the sample and not of the draw.
+// Compares gradients of whole models with finite differences. Tests that they do not depend on how samples are
+// grouped into micro-batches, with dropout on: its masks are a function of the sample, not of the draw.
 #include <array>
 
 #include "unit/stage/small_models.hpp"
@@ -8,7 +8,7 @@
 namespace trireme::stage {
 namespace {
 
-// Label smoothing makes a difference to classes only.
+// Label smoothing affects only tasks with classes.
 constexpr PassOptions in_training{.dropout_key = RandomKey{77}, .label_smoothing = 0.1};
 
 struct Gradient {
@@ -25,7 +25,7 @@ struct Gradient {
     }
 };
 
-// Adds up what some micro-batches give.
+// Adds up the gradients of some micro-batches.
 Gradient gradient_over(const model::ModelConfig& config, const device::Stream& backend,
                        const std::vector<TokenRows>& batches, const PassOptions& options = in_training) {
     device::Stream stream = backend;
@@ -57,7 +57,7 @@ protected:
     }
 };
 
-// d loss / d element from four values of the loss; the error falls with the fourth power of the step.
+// Returns d loss / d element from four values of the loss. The error falls with the fourth power of the step.
 double slope(WholeModel& stage, device::Stream& stream, const TokenRows& rows, std::size_t tensor,
              std::size_t element) {
     constexpr double step = 1e-3;
@@ -135,7 +135,7 @@ TEST_P(ModelGradient, IsTheSameWithDropoutHoweverSamplesAreGrouped) {
     expect_same("packed", {TokenRows(samples)});
     expect_same("in the opposite order", {TokenRows(reversed)});
     expect_same("2 + 2 packed", {TokenRows(samples.first(2)), TokenRows(samples.last(2))});
-    if (config_.reads_images()) return;  // those have one length
+    if (config_.reads_images()) return;  // images have one length
     expect_same("padded", {TokenRows(samples, 9)});
     expect_same("1 + 3 padded", {TokenRows(samples.first(1), 7), TokenRows(samples.last(3), 9)});
 }
@@ -168,7 +168,7 @@ TEST_P(ModelGradient, IsOfTheLossThatEvaluationGivesWithoutDropout) {
 INSTANTIATE_TEST_SUITE_P(Models, ModelGradient, testing::ValuesIn(every_trial()),
                          [](const auto& trial) { return testing::PrintToString(trial.param); });
 
-// Few parameters, and logits that need several tiles.
+// Returns a model with few parameters whose logits need several tiles.
 model::ModelConfig with_large_vocabulary(std::size_t positions) {
     model::ModelConfig config = without_dropout(config_of(every_small_model().front()));
     config.layers = 1;
@@ -178,7 +178,7 @@ model::ModelConfig with_large_vocabulary(std::size_t positions) {
     return config;
 }
 
-// A smaller micro-batch may be cut into larger tiles: 171 rows make two of 86, but 166 rows one of 166.
+// A smaller micro-batch may be cut into larger tiles: 171 rows make two of 86, but 166 rows make one of 166.
 TEST(StageMemory, PredictedForALargeMicrobatchHoldsEverySmallerOne) {
     const model::ModelConfig config = with_large_vocabulary(171);
     const TokenRows largest(std::array{make_sample(config, 0, 171)});
@@ -193,7 +193,7 @@ TEST(StageMemory, PredictedForALargeMicrobatchHoldsEverySmallerOne) {
     }
 }
 
-// Half of the vocabulary on each of two ranks: 340 rows make two tiles of 170, but 333 rows one.
+// Each of two ranks holds half of the vocabulary: 340 rows make two tiles of 170, but 333 rows make one.
 TEST(StageMemory, PredictedForARankOfATeamHoldsEverySmallerMicrobatch) {
     const model::ModelConfig config = with_large_vocabulary(340);
     const StageSpec head{.layers = {build_layers(config).size() - 1, 1}, .part = {.rank = 0, .shares = {1, 1}}};

@@ -1,4 +1,4 @@
-// What models say of rows, tokens and classes, against Hugging Face's through the records in
+// Compares the logits of models for rows, tokens and classes with Hugging Face's, through the records in
 // validation/reference.
 #include <numeric>
 
@@ -11,7 +11,7 @@ class HuggingFaceLogits : public RecordTest {
 protected:
     const std::size_t outputs_ = record_.outputs();
 
-    // -log of the probability of a column among the recorded logits of a row.
+    // Returns -log of the probability of a column among the recorded logits of a row.
     double surprise(std::size_t row, std::size_t column) const {
         const auto begin = record_.logits.begin() + static_cast<std::ptrdiff_t>(row * outputs_);
         const double sum = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(outputs_), 0.0,
@@ -19,7 +19,7 @@ protected:
         return std::log(sum) - begin[static_cast<std::ptrdiff_t>(column)];
     }
 
-    // -log of the probability of a row of a segment in one of the two columns of recorded span logits.
+    // Returns -log of the probability of a row of a segment in one of the two columns of recorded span logits.
     double span_surprise(const kernels::Segment& segment, std::size_t row, std::size_t column) const {
         const auto logit = [&](std::size_t r) { return record_.logits.at(2 * (segment.begin + r) + column); };
         double sum = 0;
@@ -33,7 +33,7 @@ protected:
     }
 };
 
-// The last hidden states through every layer but the head.
+// Returns the last hidden states, computed by every layer but the head.
 std::vector<double> hidden_of(const WholeModel& stage, device::Stream& stream, const model::ModelConfig& config,
                               const TokenRows& rows) {
     const model::TokenBatch batch = rows.batch();
@@ -58,7 +58,7 @@ std::vector<double> hidden_of(const WholeModel& stage, device::Stream& stream, c
     return numbers_of(hidden);
 }
 
-// One row's hidden state times the head's matrix, plus its bias if it has one.
+// Returns one row's hidden state times the head's matrix, plus its bias if it has one.
 std::vector<double> logits_of(std::span<const double> hidden, const std::vector<model::ParameterSpec>& head,
                               const NamedNumbers& weights) {
     std::vector<double> logits(head[0].rows, 0.0);
@@ -94,7 +94,7 @@ TEST_P(HuggingFaceLogits, AreThose) {
               machine_.bar(record_.float32_logits_error));
 }
 
-// The records with targets, and those with answers.
+// The records with targets, and the records with answers.
 class HuggingFaceTargets : public HuggingFaceLogits {};
 class HuggingFaceAnswers : public HuggingFaceLogits {};
 

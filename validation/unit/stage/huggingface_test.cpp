@@ -1,4 +1,5 @@
-// Training against an independent implementation, Hugging Face's, through the records in validation/reference.
+// Compares training with an independent implementation, Hugging Face's, through the records in
+// validation/reference.
 #include <algorithm>
 
 #include "trireme/kernels/fill.hpp"
@@ -57,7 +58,7 @@ TEST_P(HuggingFace, AgreesOnTenStepsOfAdamW) {
     }
 }
 
-// Where in a tensor the loss depends most on the value, to first order.
+// Returns the element of a tensor on which the loss depends most, to first order.
 std::size_t element_that_matters(const std::vector<double>& weight, const std::vector<double>& gradient) {
     std::size_t found = 0;
     for (std::size_t i = 0; i < weight.size(); ++i) {
@@ -67,7 +68,7 @@ std::size_t element_that_matters(const std::vector<double>& weight, const std::v
 }
 
 TEST_P(HuggingFace, NoticesOneChangedWeightOfAnyTensor) {
-    // A thousandth of one weight moves some models by less than the bar of f32.
+    // A change of one weight by a thousandth moves some models by less than the bar of f32.
     const double factor = machine_.dtype == device::DType::f64 ? 1.001 : 1.1;
     for (const auto& [name, numbers] : record_.weights) {
         const std::vector<double>& gradient = record_.plain.gradients.at(name);

@@ -1,4 +1,4 @@
-// Stages that a program drives, on one rank or on two whose messages the test carries.
+// Tests stages that a program drives, on one rank or on two ranks whose messages the test carries.
 #include "trireme/stage/local_stages.hpp"
 
 #include <array>
@@ -25,7 +25,7 @@ TEST_P(StagesOf, AModelOnOneRankAreTheModelToTheBit) {
     EXPECT_EQ(gradients_of(stages), trireme::stage::gradients_of(whole));
 }
 
-// Gradients add up in another order.
+// Gradients are added in another order here, so they agree up to rounding.
 TEST_P(StagesOf, AModelGiveItsGradientsInAnyOrderOfBackwardPassesAndHalves) {
     WholeModel whole = make_stage(config_, device::DType::f64, rows_[0].shape());
     std::vector<double> losses;
@@ -80,7 +80,7 @@ void carry(LocalStages& sender, std::string_view send, LocalStages& receiver, st
     sender.sent(message);
 }
 
-// A micro-batch from the first rank to the second and back, several times over.
+// A micro-batch goes from the first rank to the second and back, several times.
 TEST_P(StagesOf, TwoRanksHandRowsToEachOtherInMemoryThatIsUsedAgain) {
     LocalStages first(work_of(0, {0}), nullptr, false, device::MemorySpace::host);
     LocalStages second(work_of(1, {1}), nullptr, false, device::MemorySpace::host);
@@ -110,7 +110,7 @@ TEST_P(StagesOf, TwoRanksHandRowsToEachOtherInMemoryThatIsUsedAgain) {
         bytes_of_the_first_round = first.peak_bytes() + second.peak_bytes();
         NamedNumbers gradients = gradients_of(first);
         for (const auto& [name, gradient] : gradients_of(second)) {
-            std::vector<double>& sum = gradients[name];  // of a tied table both have a part
+            std::vector<double>& sum = gradients[name];  // both ranks have a gradient of a tied table
             sum.resize(gradient.size());
             for (std::size_t e = 0; e < gradient.size(); ++e) sum[e] += gradient[e];
         }
@@ -126,7 +126,8 @@ TEST_P(StagesOf, TwoRanksHandRowsToEachOtherInMemoryThatIsUsedAgain) {
 INSTANTIATE_TEST_SUITE_P(Models, StagesOf, testing::ValuesIn(every_small_model()),
                          [](const auto& model) { return testing::PrintToString(model.param); });
 
-// The only rank, and buckets that nobody else holds: it says which parameters are complete, and no more.
+// An exchange of one rank whose buckets have no other holder. It tracks which parameters are complete, and no
+// more.
 class LoneExchange {
 public:
     explicit LoneExchange(const LocalParameters& held) : plan_(plan_of(held.specs())) {
@@ -155,7 +156,7 @@ private:
 
 class TiedStages : public StagesOf {};
 
-// finish() throws where a gradient is not complete, complete() where one is twice.
+// finish() throws if a gradient is not complete; complete() throws if it is complete already.
 TEST_P(TiedStages, CompleteEachGradientOnceAtTheLastBackwardPassOfAllItsUses) {
     LocalStages stages(work_of(0, {0, 1}), nullptr, false, device::MemorySpace::host);
     LoneExchange exchange(stages.parameters());
@@ -203,7 +204,8 @@ TEST_P(TiedStages, CompleteEachGradientWhereMicrobatchesAreEmpty) {
 INSTANTIATE_TEST_SUITE_P(Models, TiedStages, testing::Values(every_small_model().front()),
                          [](const auto& model) { return testing::PrintToString(model.param); });
 
-// One row over three ranks: the last has none, and still gives back each place that it was given.
+// One row is divided among three ranks. The last rank has no row, and still frees each buffer that it was
+// given.
 TEST(StagesWithoutOwnRows, UseTheirMemoryAgain) {
     model::ModelConfig config = config_of(every_small_model().front());
     config.heads = 4;

@@ -1,5 +1,5 @@
-// What products of some channels are held against: whole products of weights that are zero where a channel is
-// left out, and gradients that are zero there.
+// References for matmuls that skip channels: whole matmuls with weights that are zero for skipped channels, and
+// gradients that are zero there.
 #pragma once
 
 #include <map>
@@ -11,9 +11,9 @@
 
 namespace trireme::stage {
 
-using Masks = std::map<std::string, std::vector<bool>>;  // of whole tensors: what is left out
+using Masks = std::map<std::string, std::vector<bool>>;  // whole tensors; true if skipped
 
-// Some tiles' worth of channels here and there, of each projection that has one more.
+// Returns lists of kept channels that skip `tiles` random tiles of each projection that has at least one more.
 inline model::Resizing::Lists scattered_lists(const std::vector<model::ProjectionShape>& projections,
                                               std::size_t tiles = 1) {
     model::Resizing::Lists lists;
@@ -28,7 +28,7 @@ inline model::Resizing::Lists scattered_lists(const std::vector<model::Projectio
     return lists;
 }
 
-// Adds what a rank that has these parts of projections leaves out by these lists.
+// Adds what a rank with these slices of projections skips according to these lists.
 inline void add_masks(const std::vector<model::ProjectionShape>& projections,
                       const model::Resizing::Lists& lists, Masks& masks) {
     for (const model::ProjectionShape& projection : projections) {
@@ -51,7 +51,7 @@ inline void add_masks(const std::vector<model::ProjectionShape>& projections,
     }
 }
 
-// Sets to zero what is left out of a whole tensor.
+// Sets the skipped elements of a whole tensor to zero.
 inline void apply_mask(const Masks& masks, const std::string& name, std::vector<double>& numbers) {
     const auto mask = masks.find(name);
     if (mask == masks.end()) return;

@@ -18,7 +18,7 @@ optim::OptimizerConfig read_optimizer(const RecordFile& file) {
             .clip = file.number("optimizer/clip")};
 }
 
-// Of one image (channels, size, size): its patches, row by row of them, each (channels, patch, patch).
+// Cuts an image (channels, size, size) into patches (channels, patch, patch), row by row.
 std::vector<float> cut_into_patches(const model::ImageInput& image, const double* pixels) {
     std::vector<float> values;
     const std::size_t across = image.size / image.patch;
@@ -33,7 +33,7 @@ std::vector<float> cut_into_patches(const model::ImageInput& image, const double
     return values;
 }
 
-// What the batch holds of each kind, all samples one after the other.
+// The values of a batch by kind, with all samples one after the other.
 struct Columns {
     std::vector<std::int32_t> tokens, types, predicted, targets, answers, contexts;
     std::vector<double> pixels;
@@ -52,7 +52,7 @@ Columns read_columns(const RecordFile& file) {
             .pixels = file.has("batch/pixels") ? file.numbers("batch/pixels") : std::vector<double>{}};
 }
 
-// `index` counts samples, `begin` and `length` are its rows among all.
+// `index` counts samples; `begin` and `length` are the rows of the sample among all rows.
 TokenSample sample_of(const Columns& all, const model::ImageInput& image, std::size_t index, std::size_t begin,
                       std::size_t length) {
     TokenSample sample{.visit = static_cast<std::int64_t>(index)};
@@ -90,7 +90,7 @@ std::vector<TokenSample> read_samples(const RecordFile& file, const model::Image
     return samples;
 }
 
-// `prefix` is that of a group with a pass in it.
+// `prefix` names the group that holds the pass.
 RecordedPass read_pass(const RecordFile& file, const std::string& prefix) {
     return {.label_smoothing = prefix.empty() ? 0 : file.number(cat(prefix, "smoothing")),
             .loss = file.number(cat(prefix, "loss")),
@@ -127,7 +127,7 @@ std::vector<std::string> record_names() {
     return names;
 }
 
-// Where the tests run elsewhere than where they were built, somebody says where records are.
+// If the tests run elsewhere than where they were built, TRIREME_RECORDS names the folder of the records.
 ModelRecord read_record(const std::string& name) {
     const char* const moved = std::getenv("TRIREME_RECORDS");
     const std::string folder = moved != nullptr ? moved : TRIREME_SOURCE_DIR "/validation/reference";

@@ -1,4 +1,4 @@
-// What is kept for the backward pass changes what is held, and no number.
+// Recomputation changes how much memory is held, and no number.
 #include <array>
 
 #include "error_message.hpp"

@@ -11,7 +11,7 @@ namespace trireme::stage {
 
 class RecordFile {
 public:
-    // Throws ResourceError if the file cannot be read, as do all others for a dataset.
+    // Throws ResourceError if the file cannot be read. So do the functions that read a dataset.
     explicit RecordFile(const std::string& path);
     RecordFile(const RecordFile&) = delete;
     RecordFile& operator=(const RecordFile&) = delete;

@@ -1,4 +1,4 @@
-// Records on every machine: what the tests against Hugging Face have in common.
+// Records on every machine, for the tests against Hugging Face.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,13 +12,14 @@
 
 namespace trireme::stage {
 
+// A backend, reference or cpu, and a type of numbers.
 struct Machine {
     const char* name;
     bool is_reference;
     device::DType dtype;
 
     device::Stream stream() const;
-    // What a result may be off by: 1e-10 in f64; in f32 twice PyTorch's own error or 1e-5.
+    // Returns the allowed error: 1e-10 in f64; in f32 twice PyTorch's own error, but at least 1e-5.
     double bar(double pytorch_f32_error) const;
 };
 
@@ -32,18 +33,19 @@ struct RecordTrial {
 
 std::vector<RecordTrial> trials_of(const std::vector<std::string>& records);
 
-// Sets the values of a stage by their names.
+// Sets the parameters of a stage by their names.
 void load_weights(const WholeModel& stage, const NamedNumbers& weights);
 
-// What one forward and backward pass is off the record by.
+// Differences between one forward and backward pass and its record.
 struct PassErrors {
     double loss = 0;
-    std::map<std::string, double> gradients;  // one for each tensor of the stage
+    std::map<std::string, double> gradients;  // one per tensor of the stage
 
-    // The worst of all, as a multiple of what is allowed.
+    // Returns the largest error as a multiple of the allowed one.
     double over_bar(const Machine& machine, const RecordedPass& pass) const;
 };
 
+// Fixture with a record and a machine, and with the recorded samples as packed and as padded rows.
 class RecordTest : public testing::TestWithParam<RecordTrial> {
 protected:
     const Machine machine_ = GetParam().machine;
@@ -51,12 +53,12 @@ protected:
     const TokenRows packed_{record_.samples};
     const TokenRows padded_{record_.samples, record_.config.positions};
 
-    // With the recorded weights, and room for these rows.
+    // Returns a stage with the recorded weights and memory for these rows.
     WholeModel loaded_stage(const TokenRows& rows, BackwardHalves halves = BackwardHalves::together) const;
 
     PassErrors pass_errors(const RecordedPass& pass, const NamedNumbers& weights, const TokenRows& rows,
                            BackwardHalves halves = BackwardHalves::together) const;
-    // Of both ways to lay out the rows, and both orders of the backward pass.
+    // Checks packed and padded rows, each with the backward halves together and apart.
     void expect_within_bars(const RecordedPass& pass) const;
 };
 

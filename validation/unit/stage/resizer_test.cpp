@@ -1,4 +1,4 @@
-// Which channels a rank leaves out from period to period.
+// Tests which channels a rank skips from period to period.
 #include "trireme/stage/resizer.hpp"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ List joined(List list, const List& more) {
     return list;
 }
 
-// A block whose weights are zero at first, and move as a test likes.
+// A rank with one block, whose weights are zero at first and are then moved by the test.
 class Rank {
 public:
     explicit Rank(model::Family family, device::MemorySpace place = device::MemorySpace::host)
@@ -51,7 +51,7 @@ public:
         return Resizer(stream_, config, stage_.projections(), parameters_);
     }
 
-    // Matrix `part` of a projection: adds `by` to one weight of a channel.
+    // Adds `by` to one weight of a channel, in matrix `part` of the projection.
     void move(std::size_t projection, std::int32_t channel, double by, std::size_t part = 0) {
         const model::ProjectionShape shape = stage_.projections()[projection];
         const auto weight = parameters_.values()[parameters_.number_of(shape.weights[part].name)].as<double>();
@@ -61,7 +61,7 @@ public:
     void move(std::size_t projection, const List& channels, double by) {
         for (const std::int32_t c : channels) move(projection, c, by);
     }
-    // Everything, differently in every period.
+    // Moves everything, differently in every period.
     void move_all(int period) {
         for (std::size_t p = 0; p < 4; ++p) {
             for (std::int32_t c = 0; c < 32; ++c) move(p, c, (7 * c + 5 * period) % 32);
@@ -99,10 +99,10 @@ TEST(Resizer, KeepsAllInTheFirstPeriodAndWhereverTheRatioIsNothing) {
     EXPECT_EQ(resizer.kept(attention_out), range(0, 32));
 }
 
-// Scores by hand, of 16 channels that are kept of 32:
+// Scores by hand, with 16 of 32 channels kept:
 //   channel c moves by c + 1           1 2 .. 32              kept 16 .. 31
-//   those move by 1/2, the others not  1 2 .. 16 1/2 .. 1/2   kept 0 .. 15: all of the starved are back
-//   of those, even ones move by -100   100 0 100 0 .. 1/2 ..  kept 0 2 .. 14 and, of equals, 16 .. 23
+//   kept ones move by 1/2, others not  1 2 .. 16 1/2 .. 1/2   kept 0 .. 15: all skipped ones are back
+//   even kept ones move by -100        100 0 100 0 .. 1/2 ..  kept 0 2 .. 14 and, of equals, 16 .. 23
 TEST(Resizer, ByPriorityKeepsTheListsThatAreWorkedOutByHand) {
     for (const model::Family family : {model::Family::gpt2, model::Family::llama}) {
         Rank rank(family);
@@ -122,7 +122,7 @@ TEST(Resizer, ByPriorityKeepsTheListsThatAreWorkedOutByHand) {
     }
 }
 
-// Queries, keys and values of a llama read the same channels: what counts is what they move together.
+// Queries, keys and values of a llama read the same channels, so that their movements are added up.
 TEST(Resizer, AddsUpTheMatricesThatReadAChannel) {
     Rank rank(model::Family::llama);
     Resizer resizer = rank.resizer();
@@ -173,8 +173,9 @@ TEST(Resizer, LeavesOutNoMoreThanItsLimit) {
     EXPECT_EQ(resizer.kept(3).size(), 40);  // a quarter of 48 has room for one tile
 }
 
-// Works of 3072, 1024, 1536 and 1536, in proportion 1/2, 0, 1 and 1: 0.78 tiles, none, 1.56 and 2.33 for a
-// quarter of all, 1792; in whole tiles, of 768, 256, 384 and 256, that is 768, 0, 384 and 3 * 256.
+// The projections have 3072, 1024, 1536 and 1536 multiplications per row, and a quarter of them, 1792, is to be
+// skipped. Factors of 1/2, 0, 1 and 1 give 0.78, 0, 1.56 and 2.33 tiles. Whole tiles of 768, 256, 384 and 256
+// make 768, 0, 384 and 3 * 256.
 TEST(Resizer, ByVariationLeavesOutLessOfWhatVariesMore) {
     Rank rank(model::Family::gpt2);
     Resizer resizer = rank.resizer({.limit = 0.75, .by_variation = true});
@@ -205,7 +206,7 @@ TEST(Resizer, NamesWhatItLeavesOutForTheOptimizer) {
     }
 }
 
-// In the middle of a period, by what has moved since it began; a new one sees none of that.
+// A resizer resumes in the middle of a period and knows what has moved since it began; a new one does not.
 TEST(Resizer, GoesOnFromWhatAnotherRemembers) {
     for (const model::ChannelPolicy policy :
          {model::ChannelPolicy::priority, model::ChannelPolicy::random, model::ChannelPolicy::window}) {
@@ -242,8 +243,8 @@ TEST(Resizer, GoesOnFromWhatAnotherRemembers) {
     }
 }
 
-// Weights once more, one number a channel, and what the filling remembers: gradients like the weights', and of
-// the inputs of 10 rows.
+// It holds the weights once more and one number per channel. A filling remembers gradients like the weights',
+// and the inputs of 10 rows.
 TEST(Resizer, HoldsTheWeightsOnceMoreAndWhatItsFillingRemembers) {
     const std::size_t weights = 32 * 96 + 32 * 32 + 32 * 48 + 48 * 32;
     Rank rank(model::Family::gpt2), ghost(model::Family::gpt2, device::MemorySpace::ghost);

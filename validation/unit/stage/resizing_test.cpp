@@ -1,4 +1,4 @@
-// Whole models whose projections leave out channels, against dense ones whose weights are zero there.
+// Compares whole models whose projections skip channels with dense models whose weights are zero there.
 #include <array>
 
 #include "trireme/stage/local_stages.hpp"
@@ -32,7 +32,7 @@ std::vector<ResizingTrial> every_resizing_trial() {
     return trials;
 }
 
-// Wide enough for tiles to be left out of every projection.
+// Returns a model wide enough to skip tiles of every projection.
 model::ModelConfig wide(const SmallModel& model) {
     model::ModelConfig config = config_of(model);
     config.width = 32;
@@ -159,7 +159,7 @@ TEST_P(ResizingOf, AModelThatLeavesOutNothingChangesNoBitAndCallsNoKernel) {
     EXPECT_EQ(same.peak().scratch, dense.peak().scratch);
 }
 
-// Every projection leaves out 8 channels, of three products with all rows each.
+// Every projection skips 8 channels in three matmuls over all rows.
 TEST_P(ResizingOf, AModelSavesTheMultiplicationsOfItsChannels) {
     model::Resizing resizing = resizing_of(scattered_lists(projections()));
     double outputs = 0;
@@ -177,7 +177,7 @@ TEST_P(ResizingOf, AModelSavesTheMultiplicationsOfItsChannels) {
         EXPECT_EQ(flops_of(resized, kernel), flops_of(dense, kernel) - saved) << kernel;
 }
 
-// The least that can be left out needs most.
+// The smallest number of skipped channels, one tile, needs the most memory.
 TEST_P(ResizingOf, AModelUsesAsMuchMemoryAsPredictedForALimit) {
     for (const plan::Recompute recompute :
          {plan::Recompute::none, plan::Recompute::selective, plan::Recompute::full}) {
@@ -202,14 +202,15 @@ TEST_P(ResizingOf, AModelUsesAsMuchMemoryAsPredictedForALimit) {
             const StageMemory dense = memory_of(0, recompute, halves),
                               little = memory_of(0.05, recompute, halves);
             EXPECT_LE(dense.scratch, predicted.scratch);
-            EXPECT_EQ(dense.scratch, little.scratch);  // there is no tile in so little
+            EXPECT_EQ(dense.scratch, little.scratch);  // less than a tile
             EXPECT_EQ(dense.activations, predicted.activations);
         }
     }
 }
 
-// With Filling::same the second pass of a micro-batch adds what the first one has left, where they leave out
-// other channels: all of the gradient of the last layer's last matrix is then that of a dense pass.
+// The two passes skip different channels. With Filling::same the second pass adds the remembered gradients of
+// the first one for the channels that it skips. It then adds the same gradient of the last layer's last matrix
+// as a dense pass.
 TEST_P(ResizingOf, AModelRemembersGradientsOfChannelsThatItLeavesOutLater) {
     const model::ProjectionPlace last{.block = config_.layers - 1, .product = layout::Product::mlp_out};
     model::Resizing::Lists even, odd;
@@ -225,7 +226,8 @@ TEST_P(ResizingOf, AModelRemembersGradientsOfChannelsThatItLeavesOutLater) {
         return gradients_of(model).at(name);
     };
 
-    std::vector<double> expected = gradient_by({even}, model::Filling::zero);  // of the even ones, twice
+    std::vector<double> expected =
+        gradient_by({even}, model::Filling::zero);  // gradients of even channels, twice
     const std::vector<double> rest = gradient_by({odd}, model::Filling::zero);
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = 2 * expected[i] + rest[i];
 
@@ -233,7 +235,7 @@ TEST_P(ResizingOf, AModelRemembersGradientsOfChannelsThatItLeavesOutLater) {
     EXPECT_GT(error_of(gradient_by({even, odd}, model::Filling::zero), expected), 0.01);
 }
 
-// Two micro-batches, whole backward passes or halves of them in any order.
+// Two micro-batches run with whole backward passes, with halves of them, and in an evaluation.
 TEST_P(ResizingOf, StagesLeaveOutInTrainingAloneAndInEveryScheduleTheSame) {
     model::Resizing resizing = resizing_of(scattered_lists(projections()));
     WholeModel whole = model_of(), dense = model_of();
@@ -288,7 +290,7 @@ std::size_t calls_of(const device::Stream& stream, std::string_view kernel) {
     return sum;
 }
 
-// What a ghost has walked is charged from then on; in another period, and it alone, it is walked again.
+// A ghost walks a pass once and charges it from then on. In a new period only a training pass is walked again.
 TEST(RememberedPasses, AreThoseOfAPeriod) {
     const model::ModelConfig config = wide(every_small_model().front());
     const TokenRows rows(std::array{make_sample(config, 0, 9)});

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t most_rows = 9;
 
-// Integers below `end`, for the sample of a visit.
+// Returns integers below `end` for the sample of a visit.
 std::vector<std::int32_t> drawn(const char* what, std::int64_t visit, std::size_t count, std::size_t end) {
     const RandomKey key = RandomKey{9}.then(what).then(static_cast<std::uint64_t>(visit));
     std::vector<std::int32_t> numbers;
@@ -17,7 +17,7 @@ std::vector<std::int32_t> drawn(const char* what, std::int64_t visit, std::size_
     return numbers;
 }
 
-// A number in [-1, 1) for each element of a named tensor.
+// Returns a number in [-1, 1) for an element of a named tensor.
 double scattered(const std::string& name, std::size_t element) {
     const RandomBlock block = random_block(RandomKey{5}.then(name), element);
     return 2 * unit_interval(block[0]) - 1;

@@ -32,18 +32,18 @@ struct Trial {
     }
 };
 
-// Every small model on the reference and the cpu backend.
+// Returns every small model on the reference and the cpu backend.
 std::vector<Trial> every_trial();
 
-// Texts of up to 9 rows, images of 5; with dropout.
+// Returns a model with dropout, for texts of up to 9 rows or images of 5.
 model::ModelConfig config_of(const SmallModel& model);
 model::ModelConfig without_dropout(model::ModelConfig config);
 
-// Weights wide enough for every term to matter; the initial ones leave biases out.
+// Sets weights large enough for every term to matter; initial biases would have no effect.
 void scatter_weights(const WholeModel& stage);
 
-// Predicts every row of a language task, some of a masked one, the first one for a class. Images have their one
-// length whatever `length` is.
+// Returns a sample that predicts every row of a language task, some rows of a masked one, or the first row for
+// a class. Images have one length and ignore `length`.
 TokenSample make_sample(const model::ModelConfig& config, std::int64_t visit, std::size_t length);
 
 }  // namespace trireme::stage

@@ -1,4 +1,4 @@
-// Getting numbers into a stage and out of it, and comparing them.
+// Sets, reads and compares the numbers of a stage.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace trireme::stage {
 
 using NamedNumbers = std::map<std::string, std::vector<double>>;
 
-// A stage with arenas of exactly the predicted size.
+// Returns a stage with arenas of exactly the predicted size.
 inline WholeModel make_stage(const model::ModelConfig& config, device::DType dtype, const BatchShape& shape,
                              BackwardHalves halves = BackwardHalves::together) {
     return WholeModel(config, dtype, device::MemorySpace::host, predict(config, dtype, shape, halves));
@@ -31,7 +31,7 @@ inline std::vector<double> numbers_of(device::ConstTensor tensor) {
     return numbers;
 }
 
-// `tensor` is contiguous and has as many elements.
+// Requires a contiguous `tensor` with the same number of elements.
 inline void set_numbers(device::Tensor tensor, std::span<const double> numbers) {
     visit_float(tensor.dtype, [&]<class T>(T) {
         const auto elements = tensor.flattened().as<T>();
@@ -45,7 +45,7 @@ inline double norm_of(std::span<const double> numbers) {
     return std::sqrt(sum);
 }
 
-// The largest difference; infinite if one is not a number or if there are not as many of them.
+// Returns the largest difference; infinite if one is not a number or if the counts differ.
 inline double largest_difference(std::span<const double> numbers, std::span<const double> expected) {
     if (numbers.size() != expected.size()) return std::numeric_limits<double>::infinity();
     double worst = 0;
@@ -57,7 +57,7 @@ inline double largest_difference(std::span<const double> numbers, std::span<cons
     return worst;
 }
 
-// The largest difference over the norm of what was expected, or over `floor` where that is larger.
+// Returns the largest difference over the norm of the expected numbers, or over `floor` if that is larger.
 inline double error_of(std::span<const double> numbers, std::span<const double> expected, double floor = 0) {
     return largest_difference(numbers, expected) / std::max(norm_of(expected), floor);
 }
@@ -68,8 +68,8 @@ inline double norm_of(const NamedNumbers& all) {
     return std::sqrt(sum);
 }
 
-// No softmax sees what adds the same to all that it compares: a key's bias, to all scores of a query; a bias
-// before span logits, to all rows. The gradients of those weights are 0 but for the rounding of all the others.
+// True if a weight adds the same to all inputs of a softmax: a key's bias to all scores of a query, or a bias
+// before span logits to all rows. The gradient of such a weight is 0 up to the rounding of all others.
 inline bool is_without_effect(const std::string& name, const model::ModelConfig& config) {
     if (name.ends_with("key.bias")) return true;
     if (config.task != Task::span) return false;
@@ -81,8 +81,8 @@ inline bool is_only_rounding(const NamedNumbers& gradients, const std::string& n
     return norm_of(gradients.at(name)) < 1e-12 * norm_of(gradients);
 }
 
-// The least that differences of a gradient are divided by: not its own size where that is small beside all
-// others.
+// Returns the least divisor for differences of a gradient. It is not the gradient's own size if that is small
+// beside all others.
 inline double gradient_floor(const NamedNumbers& gradients, const std::string& name) {
     return (is_only_rounding(gradients, name) ? 1 : 1e-3) * norm_of(gradients);
 }

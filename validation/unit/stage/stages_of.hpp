@@ -1,4 +1,4 @@
-// A small model as stages on one team or on each of two, and the same model whole beside it.
+// A small model as stages on one team or on each of two, and the same model whole, for comparison.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ inline schedule::Program program_of(std::string_view text) {
     return program;
 }
 
-// Both stages of a model on one team, or one on each of two.
+// Returns the shape of both stages of a model on one team, or of one stage on each of two teams.
 inline schedule::PipelineShape shape_of(int teams, int microbatches, bool is_training = true) {
     return schedule::grid_shape(teams, 1, 2 / teams, microbatches, is_training);
 }
@@ -41,6 +41,7 @@ private:
     std::function<void()> call_;
 };
 
+// Fixture with a small model and three micro-batches of one sample each; the first one is the longest.
 class StagesOf : public testing::TestWithParam<SmallModel> {
 protected:
     StagesOf() {
@@ -69,7 +70,7 @@ protected:
         return work;
     }
 
-    // As scatter_weights() has them.
+    // Sets the weights to those of scatter_weights().
     void take_weights(const LocalStages& stages) const {
         WholeModel whole = make_stage(config_, device::DType::f64, rows_[0].shape());
         scatter_weights(whole);
@@ -90,7 +91,7 @@ protected:
                 .label_smoothing = shape.is_training ? 0.1 : 0};
     }
 
-    // Of the first micro-batches.
+    // Returns the work of a step that consists of the first micro-batches.
     StepWork step_of(const Round& round) const {
         StepWork work{.batches = {}, .loss_scale = 0.25};
         for (int m = 0; m < round.shape.microbatches; ++m) {
@@ -111,7 +112,7 @@ protected:
         for (const schedule::Instruction& instruction : round.program) stages.run(instruction);
     }
 
-    // Of the first micro-batches, one after the other.
+    // Trains the whole model on the first micro-batches, one after the other.
     void train_whole(WholeModel& whole, std::size_t microbatches, std::vector<double>& losses) {
         scatter_weights(whole);
         for (std::size_t m = 0; m < microbatches; ++m) {

@@ -1,14 +1,14 @@
-// Stages whose work goes on over the end of a step.
+// Tests stages whose work continues over the end of a step.
 #include "trireme/kernels/fill.hpp"
 #include "unit/stage/stages_of.hpp"
 
 namespace trireme::stage {
 namespace {
 
-// The whole model as one stage, of which a step is one micro-batch.
+// The whole model is one stage, and a step is one micro-batch.
 class StepsInFlight : public StagesOf {
 protected:
-    // Of the first micro-batch, by a model that knows no steps.
+    // Returns the gradients of the first micro-batch, from a model that does not count steps.
     NamedNumbers expected_gradients() {
         std::vector<double> losses;
         train_whole(whole_, 1, losses);
@@ -32,7 +32,7 @@ protected:
     const schedule::Program one_step_ = program_of("0F0 0B0 REDUCE0 STEP0");
 };
 
-// A step's work begins before the update of the step before, and ends behind it.
+// The work of a step begins before the update of the step before, and ends after it.
 TEST_P(StepsInFlight, GoBackThroughTheWeightsThatTheyCameBy) {
     const NamedNumbers expected = expected_gradients();
     LocalStages stages = stages_with({.values = 2, .gradients = 1});

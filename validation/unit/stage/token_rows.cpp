@@ -62,7 +62,7 @@ model::TokenBatch TokenRows::batch() const {
                             .answers = view(answers_, segments_.size()),
                             .contexts = view(contexts_, segments_.size()),
                             .pixels = {}};
-    // Each row is a patch, and there are as many for each image.
+    // Each row of pixels is a patch. An image has one token more than patches.
     if (!pixels_.empty()) batch.pixels = view(pixels_, tokens_.size() - segments_.size());
     return batch;
 }

@@ -10,27 +10,27 @@
 
 namespace trireme::stage {
 
-// A text or an image. What a task has no use for stays empty.
+// A text or an image. Fields that a task does not use stay empty.
 struct TokenSample {
-    std::vector<std::int32_t> tokens = {};          // of an image zeros, one for each of its rows
-    std::vector<std::int32_t> types = {};           // as many, or none: all 0
+    std::vector<std::int32_t> tokens = {};          // for an image, a zero per row
+    std::vector<std::int32_t> types = {};           // one per token; if empty, all are 0
     std::vector<std::int32_t> predicted = {};       // rows within the sample, ascending
-    std::vector<std::int32_t> targets = {};         // as many
+    std::vector<std::int32_t> targets = {};         // one per predicted row
     std::array<std::int32_t, 2> answer = {-1, -1};  // first and last row within the sample
     std::array<std::int32_t, 2> context = {0, 0};   // rows within the sample, [begin, end)
     std::vector<float> pixels = {};                 // (patches, channels * patch * patch)
     std::int64_t visit = 0;
 };
 
-// Owns what a TokenBatch views.
+// Owns the data that a TokenBatch views.
 class TokenRows {
 public:
-    // One sample after the other; with `padded_length`, each is followed by padding up to that many rows.
+    // Puts one sample after the other. If `padded_length` is set, each sample is padded to that number of rows.
     explicit TokenRows(std::span<const TokenSample> samples, std::size_t padded_length = 0);
 
-    // Of all predictions only that one is left, and with that target.
+    // Keeps only one prediction, with another target.
     void predict_only(std::size_t prediction, std::int32_t target);
-    // Only that sample has an answer, and it is that one.
+    // Gives one sample this answer, and removes all other answers.
     void answer_only(std::size_t sample, std::array<std::int32_t, 2> answer);
 
     model::TokenBatch batch() const;

@@ -1,4 +1,4 @@
-// A check of values in whole models of every family, which together call every operation of a training step.
+// Checks values in whole models of every family, which together call every operation of a training step.
 #include "trireme/kernels/value_check.hpp"
 
 #include <cmath>
@@ -21,7 +21,7 @@ protected:
     }
 
     const model::ModelConfig config_ = config_of(GetParam().model);
-    // Two samples with padding between them.
+    // Two samples, with padding between them.
     const TokenRows rows_{std::array{make_sample(config_, 3, 5), make_sample(config_, 4, 9)},
                           config_.reads_images() ? 0U : 9U};
     device::Stream stream_ = GetParam().stream;
@@ -39,7 +39,7 @@ TEST_P(ValueCheckOf, FindsNothingWhereAllIsFinite) {
     EXPECT_FALSE(check_.finding()) << check_.finding()->kernel << " in " << check_.finding()->place.layer;
 }
 
-// Every parameter is tried.
+// Every parameter is tested in turn.
 TEST_P(ValueCheckOf, FindsTheLayerThatReadsAParameterThatIsNoNumber) {
     for (std::size_t p = 0; p < model_.parameters().size(); ++p) {
         const std::string& name = model_.parameters()[p].name;
@@ -60,7 +60,8 @@ TEST_P(ValueCheckOf, FindsTheLayerThatReadsAParameterThatIsNoNumber) {
         const auto* const read = static_cast<const std::byte*>(found.input->data);
         EXPECT_TRUE(begin <= read && read < begin + values.bytes())
             << found.input->tensor << " of " << found.kernel;
-        const std::size_t block = name.find_first_of("01");  // of a block's parameter, its number
+        const std::size_t block =
+            name.find_first_of("01");  // position of the block's number, if a block has the parameter
         if (block == std::string::npos) continue;
         EXPECT_EQ(found.place.layer.rfind(name.substr(0, block + 2), 0), 0U) << found.place.layer;
     }

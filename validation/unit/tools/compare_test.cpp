@@ -36,8 +36,8 @@ TEST(Compare, PutsSchedulesInTheOrderAskedFor) {
     EXPECT_EQ(seconds_of(schedules, 1), 15);
 }
 
-// A rank's work is the same, in however many stages it is cut: 4 micro-batches of 3, and half or a third of 3
-// idle.
+// A rank has the same work in any number of stages: 4 micro-batches of 3 units. It is idle for half or a third
+// of 3.
 TEST(Compare, DividesCostsAmongTheStagesOfARank) {
     const std::vector<Compared> schedules = compare(comparison_of({"interleaved", "interleaved:3"}));
 
@@ -53,7 +53,7 @@ TEST(Compare, GivesEachOfUnequalStagesItsPart) {
     const std::vector<Compared> schedules = compare(config);
 
     EXPECT_EQ(schedules[0].forecast->step.busy, (std::vector<double>{12, 20}));
-    // Stages 0 and 1 are halves of the first, 2 and 3 of the second; each rank has one of either.
+    // Stages 0 and 1 are halves of the first stage, 2 and 3 of the second; each rank has a half of both.
     EXPECT_EQ(schedules[1].forecast->step.busy, (std::vector<double>{16, 16}));
 }
 
@@ -109,7 +109,7 @@ TEST(Compare, WritesATableAndLinesOfCommas) {
         << csv_of(schedules);
 }
 
-// The head over 50,257 tokens is by far the largest part of a model with two blocks.
+// The head over 50,257 tokens is by far the largest part of so small a model.
 TEST(Compare, CountsTheArithmeticOfStagesWithoutCosts) {
     PlanConfig config = comparison_of({"1f1b", "interleaved"});
     config.run.costs.stages.clear();

@@ -45,7 +45,7 @@ protected:
         return message_of<ConfigError>([&] { run(input, output); });
     }
 
-    // The model in `type`, its values counted; bytes as they come are good for all types but wide ones.
+    // Writes the model in `type`, with pseudo-random bytes as values.
     void write_model_of(archive::StoredType type) const {
         folder_.write("model/config.json", config_json_of(config_));
         std::vector<archive::StoredTensor> tensors;

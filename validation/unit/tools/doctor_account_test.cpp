@@ -32,7 +32,7 @@ TEST(AccountText, EndsWithWhatFails) {
 
     EXPECT_TRUE(has(text, "  fails   MPI           torn\n")) << text;
     EXPECT_TRUE(text.ends_with("what fails, and has to work before a run can: MPI, scratch\n")) << text;
-    EXPECT_FALSE(has(text, "a\nb")) << text;  // a line stays one
+    EXPECT_FALSE(has(text, "a\nb")) << text;  // a finding stays on one line
 }
 
 TEST(AccountJson, HasTheFactsBehindTheFindings) {
@@ -85,7 +85,7 @@ TEST(AccountJson, OfARankReadsBackToItself) {
     EXPECT_EQ(again.gpus, rank.gpus);
     EXPECT_EQ(again.scratch->hdf5_failure, "a sum differs");
     EXPECT_EQ(again.library, "Open MPI v4.1.4");
-    EXPECT_EQ(rank_of_json(R"({"program": "9.9"})").program, "9.9");  // of another build
+    EXPECT_EQ(rank_of_json(R"({"program": "9.9"})").program, "9.9");  // from another build
 }
 
 TEST(AccountJson, TakesAnyHostName) {

@@ -1,4 +1,4 @@
-// Machines that a test describes.
+// Facts of machines that a test describes.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 
 namespace trireme::tools::doctor {
 
-// So many ranks on each of so many hosts, "n0" and so on: each rank may run on a core of its own.
+// Returns the facts of hosts "n0", "n1" and so on with `ranks_of_host` ranks each. Each rank has a core of its
+// own.
 inline Facts facts_of(int hosts, int ranks_of_host) {
     Facts facts{.compiler = "GNU 12.2.0", .hdf5 = "1.10.8", .matrices = "oneDNN 2.6.3", .scratch = "/scratch"};
     facts.start = {.launcher = Launcher::mpirun_of_open_mpi, .processes = hosts * ranks_of_host};

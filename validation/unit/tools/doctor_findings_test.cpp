@@ -40,7 +40,7 @@ TEST(Findings, FailWhereRanksAreOfUnlikeBuilds) {
     EXPECT_FALSE(do_all_work(findings_of(facts)));
 }
 
-// The classic: each process believes that it is alone.
+// This is the classic failure: each process believes that it is alone.
 TEST(Findings, FailWhereTheLauncherIsOfAnotherLibrary) {
     Facts facts = facts_of(1, 1);
     facts.start.processes = 4;
@@ -98,7 +98,7 @@ TEST(Findings, NameTheRankThatTheOthersWaitFor) {
     EXPECT_EQ(finding(facts, "arithmetic").status, Status::warning);
     EXPECT_EQ(finding(facts, "arithmetic").advice,
               "rank 3 on n1 reaches 40.0, the median 100.0: all others will wait for it (see --straggler)");
-    for (RankFacts& rank : facts.ranks) rank.cores = {0};  // then chance says who was quick
+    for (RankFacts& rank : facts.ranks) rank.cores = {0};  // ranks that share a core differ by chance
     EXPECT_EQ(finding(facts, "arithmetic").advice, "");
 }
 
@@ -156,7 +156,7 @@ TEST(Findings, SayHowToGetWhatIsMissing) {
               "Debian: libsimgrid-dev; Spack: simgrid +smpi; then build again");
     EXPECT_EQ(finding(facts, "Slurm").status, Status::ok);
     EXPECT_EQ(finding(facts, "Slurm").advice, "");
-    EXPECT_TRUE(do_all_work(findings_of(facts)));  // a run does without
+    EXPECT_TRUE(do_all_work(findings_of(facts)));  // a run needs no optional part
 }
 
 TEST(Findings, NameTheControlGroupThatLimitsMemory) {

@@ -18,7 +18,7 @@ using validation::second_gpu;
 const Gpu first{"H100", "GPU-aa", first_gpu};
 const Gpu second{"H100", "GPU-bb", second_gpu};
 
-// Two ranks of a host, one GPU each; what the stand-in plays of them.
+// Returns facts of two ranks of a host that take one GPU each. The NVML stand-in plays `play`.
 Facts two_gpus(const char* play) {
     const NvmlPlay playing(play);
     Facts facts = facts_of(1, 2);
@@ -94,7 +94,7 @@ TEST(GpuStates, ReadBackToThemselves) {
     EXPECT_EQ(again.gpus, rank.gpus);
     std::vector<GpuState> expected = rank.gpu_states;
     for (GpuState& state : expected)
-        state.reading.joules.reset();  // since a driver was loaded: tells nobody anything
+        state.reading.joules.reset();  // energy since the driver was loaded, which is not written
     EXPECT_EQ(again.gpu_states, expected);
     const json gpu = json::parse(json_of(rank)).at("gpus").at(1);
     EXPECT_EQ(gpu.at("bus_id"), second_gpu);
@@ -107,7 +107,7 @@ TEST(WhatCudaTells, IsTakenWhereTheSystemHidesIt) {
     std::vector<Gpu> gpus{{"NVIDIA device", "0"}, second};
 
     add_what_cuda_tells(gpus, {{.name = "H100", .bus_id = first_gpu}});
-    EXPECT_EQ(gpus[0].bus_id, "");  // another number of them
+    EXPECT_EQ(gpus[0].bus_id, "");  // CUDA reports another number of GPUs
 
     add_what_cuda_tells(gpus, {{.name = "H100", .bus_id = first_gpu}, {.name = "other", .bus_id = first_gpu}});
     EXPECT_EQ(gpus, (std::vector<Gpu>{{"H100", "0", first_gpu}, second}));

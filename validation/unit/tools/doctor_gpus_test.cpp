@@ -29,8 +29,9 @@ TEST(VisibleGpus, AreThoseThatTheJobIsTold) {
     EXPECT_EQ(ids(visible_gpus(four(), "GPU-bb,GPU-ab")), "GPU-bb GPU-ab ");
     EXPECT_EQ(ids(visible_gpus(four(), "MIG-7")), "MIG-7 ");
     EXPECT_EQ(ids(visible_gpus(four(), "")), "");
-    EXPECT_EQ(ids(visible_gpus(four(), "1,-1,2")), "GPU-ab ");  // as CUDA reads it: up to what is none
-    EXPECT_EQ(ids(visible_gpus(four(), "NoDevFiles")), "");     // Slurm's word
+    EXPECT_EQ(ids(visible_gpus(four(), "1,-1,2")),
+              "GPU-ab ");  // CUDA reads the list up to the first invalid entry
+    EXPECT_EQ(ids(visible_gpus(four(), "NoDevFiles")), "");  // Slurm's word for no GPU
     EXPECT_EQ(ids(visible_gpus({}, "0,MIG-7")), "");
 }
 

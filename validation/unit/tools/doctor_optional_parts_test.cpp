@@ -34,7 +34,7 @@ TEST(OptionalParts, AreLookedForOnThePath) {
     EXPECT_TRUE(is_there(parts(), "mpirun"));  // srun starts ranks, too
     EXPECT_TRUE(is_there(parts(), "oneDNN"));
     EXPECT_FALSE(is_there(parts(), "MPICH"));
-    EXPECT_FALSE(is_there(parts(), "Slurm"));    // sbatch is no command
+    EXPECT_FALSE(is_there(parts(), "Slurm"));    // sbatch is not executable
     EXPECT_FALSE(is_there(parts(), "SimGrid"));  // smpirun alone simulates nothing
     make_command(folder / "trireme-sim");
     make_command(folder / "bin/mpiexec.mpich");

@@ -37,7 +37,7 @@ TEST(Scratch, ThatIsNoFolderIsNamed) {
     EXPECT_TRUE(has(measure_scratch(folder / "file").failure, "is no folder"));
 }
 
-// A disk of a few exabytes is on nobody's desk.
+// No disk has room for an exabyte.
 TEST(Scratch, ThatIsTooSmallIsNamed) {
     const validation::ScratchFolder scratch;
     const fs::path folder = scratch.file("");

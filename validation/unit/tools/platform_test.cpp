@@ -89,7 +89,7 @@ TEST(Platform, HasNodesOfSeveralKinds) {
     EXPECT_TRUE(says(text, "<link id=\"node-1-link\" bandwidth=\"25000000000Bps\" latency=\"2.5e-06s\""));
 }
 
-// A way over one leaf takes what "between" says; over two, the latency of the tree as well.
+// A path over one leaf has the latency of "between"; a path over two leaves also has that of the tree.
 TEST(Platform, JoinsLeavesBySpines) {
     plan::Cluster tree = cluster(5, 1);
     tree.fat_tree = plan::FatTree{.leaf_nodes = 2, .spines = 3, .up = {.latency = 1e-6, .bandwidth = 2e10}};
@@ -122,8 +122,8 @@ TEST(Platform, HasAMessagePassOneRail) {
     EXPECT_TRUE(says(text, "<link_ctn id=\"node-1-link\" direction=\"DOWN\"/></zoneRoute>"));
 }
 
-// Where each device has a rail, it shares it with nobody; where leaves have room for all, nor do they hold
-// anything up.
+// A device with a rail of its own shares it with no other device. Leaves with bandwidth for all their nodes
+// need no links of their own.
 TEST(Platform, GivesEachDeviceARailOfItsOwn) {
     plan::Cluster railed = cluster(4, 2);
     railed.rails = 2;
@@ -152,7 +152,7 @@ TEST(Platform, HasASpeedForEachClock) {
     EXPECT_NE(platform_text(clocked).find("speed=\"1000000000f,500000000f\""), std::string::npos);
 }
 
-// Nothing passes a wire where cores copy messages.
+// Messages that cores copy pass no wire, so the bandwidth of the link is unlimited.
 TEST(Platform, SaysWhatCoresCarry) {
     plan::Cluster shelf = cluster(1, 4);
     shelf.groups[0].do_cores_carry = true;
@@ -163,7 +163,7 @@ TEST(Platform, SaysWhatCoresCarry) {
     EXPECT_TRUE(says(text, "<prop id=\"copied_bytes_per_s\" value=\"300000000000\"/>"));
 }
 
-// What tests of clocks run on is what a simulation would.
+// The rank tests of clocks run on the same platform as a simulation.
 TEST(Platform, IsTheOneOfTheRankTests) {
     plan::Cluster metered = cluster(4, 2);
     metered.groups[0].device.clocks = {{.mhz = 1000, .speed = 1, .idle_watts = 70, .busy_watts = 300},

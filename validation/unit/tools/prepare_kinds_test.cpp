@@ -1,4 +1,4 @@
-// Corpora of labelled texts, questions and images.
+// Tests corpora of labelled texts, questions and images.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -120,7 +120,7 @@ TEST(Prepare, DoesNotTakeThePlaceOfADeviceOrAPipe) {
     EXPECT_TRUE(std::filesystem::is_fifo(config.output));
 }
 
-// Stands for a machine whose memory is gone at the first word.
+// Stands in for a machine that runs out of memory at the first output.
 class NoMemory : public std::streambuf {
     int_type overflow(int_type) override { throw std::bad_alloc(); }
 };

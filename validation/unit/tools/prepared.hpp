@@ -1,4 +1,4 @@
-// Calls of prepare() and what it answers.
+// Calls prepare() and captures its report and its output.
 #pragma once
 
 #include <sstream>

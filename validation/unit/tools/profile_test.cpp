@@ -22,7 +22,7 @@ using validation::says;
 using validation::ScratchFolder;
 using validation::sharable;
 
-// Two samples of 4 rows, whatever the model reads and learns.
+// Two samples of 4 rows, or two images, for a model of any family and task.
 struct TwoSamples {
     explicit TwoSamples(const model::ModelConfig& config) : model(config), pixels(2 * 4 * 8, 0.5F) {
         const std::size_t length = config.reads_images() ? config.positions : 4;
@@ -126,7 +126,7 @@ bool has_product(const plan::Profile& profile, const std::array<std::size_t, 3>&
     return has_kernel(profile, "linear", [&](const plan::KernelCall& call) { return call.product == product; });
 }
 
-// The MLP of width 16 on two samples of 4 rows, whole and as one of two tensor ranks.
+// The kernels include the MLP of width 16 on two samples of 4 rows, whole and as one of two tensor ranks.
 TEST(MeasureProfile, TakesTimeOfKernelsOnMicrobatchesOfOtherSizes) {
     const model::ModelConfig model = sharable(model::Family::gpt2, Task::language);
     const plan::Profile profile = profile_of(model);
@@ -163,7 +163,7 @@ TEST(MeasureProfile, HasKernelsOfEveryFamily) {
     }
 }
 
-// What stages of several layers keep is what their layers keep; a stage's whole walk says so.
+// A stage of several layers keeps what its layers keep, as the prediction for the whole stage confirms.
 TEST(MeasureProfile, CountsBytesAsAStageHoldsThem) {
     const model::ModelConfig model = sharable(model::Family::gpt2, Task::language);
     const TwoSamples samples(model);
@@ -185,7 +185,7 @@ TEST(MeasureProfile, CountsBytesAsAStageHoldsThem) {
     EXPECT_EQ(profile.layers[0].rows, 8U * 16 * 4);
     EXPECT_EQ(profile.layers[0].parameters, (19U + 10) * 16 * 4);
     EXPECT_EQ(profile.layers[6].rows, 0U);
-    EXPECT_EQ(profile.layers[6].parameters, 19U * 16 * 4);  // the table is held there, too
+    EXPECT_EQ(profile.layers[6].parameters, 19U * 16 * 4);  // the head holds the table, too
 }
 
 TEST(Profile, IsWrittenWholeAndTold) {

@@ -8,7 +8,7 @@
 namespace trireme::tools {
 namespace {
 
-// The answer is the first place where the context holds `answer`.
+// Returns a question whose answer is the first occurrence of `answer` in the context.
 data::SourceQuestion question(const std::string& text, const std::string& context, const std::string& answer) {
     const std::size_t begin = context.find(answer);
     return {.text = text,

@@ -7,7 +7,7 @@ namespace {
 
 using Numbers = std::vector<std::int32_t>;
 
-// A sample of 4 rows, one of 2 and a row of none; the last rows predict.
+// Two samples of 4 and 2 rows, and a row of no sample. Rows 1, 3 and 5 predict.
 struct TwoLengths {
     Numbers tokens{10, 11, 12, 13, 20, 21, 0};
     Numbers predicted{1, 3, 5};
@@ -43,7 +43,8 @@ TEST(ResizedBatch, KeepsTheBeginningOfEachSample) {
     const model::TokenBatch view = half.view();
 
     EXPECT_EQ(numbers_of(view.tokens), (Numbers{10, 11, 20}));
-    EXPECT_EQ(numbers_of(view.predicted), (Numbers{1, 2}));  // of the second sample nothing was left that did
+    EXPECT_EQ(numbers_of(view.predicted),
+              (Numbers{1, 2}));  // the second sample has no such row left and gets one
     EXPECT_EQ(numbers_of(view.targets), (Numbers{51, 0}));
     EXPECT_EQ(numbers_of(view.answers), (Numbers{1, 1, 0, 0}));
     EXPECT_EQ(numbers_of(view.contexts), (Numbers{0, 2, 0, 1}));

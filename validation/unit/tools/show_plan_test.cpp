@@ -14,7 +14,7 @@
 namespace trireme::tools {
 namespace {
 
-// gpt2-tiny: 6 items (embedding, 4 blocks, head), on `pipe` ranks in a row.
+// Returns gpt2-tiny, with 6 items (embedding, 4 blocks, head), on `pipe` pipeline stages.
 PlanConfig tiny(int pipe, std::size_t microbatches) {
     PlanConfig config;
     config.run.model.vocabulary = 257;
@@ -87,7 +87,7 @@ TEST(ShowPlan, PredictsWhatTheClosedFormsSay) {
 
 struct Halves {
     const char* schedule;
-    std::size_t least_microbatches;  // of 3 ranks in a row, for a closed form to hold
+    std::size_t least_microbatches;  // on 3 stages, for a closed form to hold
 };
 
 TEST(ShowPlan, PredictsWhatTheClosedFormsSayOfHalvesWhereTheyHold) {
@@ -103,13 +103,13 @@ TEST(ShowPlan, PredictsWhatTheClosedFormsSayOfHalvesWhereTheyHold) {
             const auto closed = closed_form_bubble(forecast.plan, forecast.costs);
             EXPECT_EQ(closed.has_value(), microbatches >= least) << schedule << ' ' << microbatches;
             if (!closed) continue;
-            const double rounding = 1e-15;  // of what is left of 1
+            const double rounding = 1e-15;  // the bubble is a difference from 1
             EXPECT_NEAR(forecast.step.bubble(), *closed, rounding) << schedule << ' ' << microbatches;
         }
     }
 }
 
-// Weight halves that are longer than what they fill, and unequal parts.
+// The weight halves are longer than the gaps that they fill, and the parts take unequal times.
 TEST(ShowPlan, HasAClosedFormOfHalvesUnderCostsThatItIsMadeFor) {
     const auto closed = [](const char* schedule, std::size_t microbatches, const schedule::StageCost& cost) {
         PlanConfig config = tiny(3, microbatches);
@@ -127,7 +127,7 @@ TEST(ShowPlan, HasAClosedFormOfHalvesUnderCostsThatItIsMadeFor) {
     EXPECT_EQ(closed("zb-v", 6, long_weights), std::nullopt);
 }
 
-// The first rank's update waits for the last one's gradients, two forwards longer than it would.
+// The first rank's update waits two forwards longer, for the last rank's gradients of the tied table.
 TEST(ShowPlan, CountsWhatATiedTableCosts) {
     const auto foreseen = [](const char* schedule, bool tied) {
         PlanConfig config = tiny(3, 5);
@@ -239,7 +239,7 @@ TEST(ShowPlan, SaysThatLaterPlansAreNotShown) {
             "tries them all\n"));
 }
 
-// gpt2-tiny in whose every layer a pass takes a second forward and two back.
+// Writes a profile of gpt2-tiny in which every layer takes one second forward and two backward.
 std::string tiny_profile(const validation::ScratchFolder& folder) {
     plan::Profile profile{
         .machine = "abacus", .device = "cpu", .model = "gpt2-tiny", .dtype = "f32", .tokens = 512};
@@ -272,7 +272,7 @@ TEST(ShowPlan, CountsInSecondsWhatWasMeasured) {
     EXPECT_EQ(nlohmann::json::parse(json_of(forecast))["prediction"]["unit"], "s");
 }
 
-// With what was measured and recorded: perf/results/README.md.
+// The profile is a recorded measurement: perf/results/README.md.
 TEST(ShowPlan, CutsGpt2BetterThanPeopleDo) {
     PlanConfig config;
     config.run.model.name = "gpt2";

@@ -1,4 +1,4 @@
-// The language of kernels and their start on the emulated GPU.
+// Shared memory and kernel launches of the emulated GPU, as kernels use them.
 #pragma once
 
 #include <type_traits>

@@ -1,5 +1,5 @@
-// Tensor cores and asynchronous copies for the emulated GPU, with the fragments of the PTX ISA: of the 32 lanes
-// lane 4 g + t holds, of a matrix of 8 x 8, elements (g, 2 t) and (g, 2 t + 1) in one word.
+// Tensor cores and asynchronous copies of the emulated GPU, with the fragments of the PTX ISA: lane 4 g + t of
+// 32 holds elements (g, 2 t) and (g, 2 t + 1) of an 8 x 8 matrix in one word.
 #pragma once
 
 #include <array>
@@ -9,15 +9,17 @@
 
 namespace trireme::kernels::gpu {
 
-// A lane's words of four matrices of 8 x 8.
+// The words of one lane for four 8 x 8 matrices.
 struct Matrices {
     unsigned of[4];
 };
 
-inline unsigned word_of(device::Bf16 low, device::Bf16 high) { return low.bits | static_cast<unsigned>(high.bits) << 16; }
+inline unsigned word_of(device::Bf16 low, device::Bf16 high) {
+    return low.bits | static_cast<unsigned>(high.bits) << 16;
+}
 inline float half_of(unsigned word, unsigned half) { return std::bit_cast<float>(word >> (16 * half) << 16); }
 
-// ldmatrix.x4: the rows of matrix m begin where lanes 8 m to 8 m + 7 say.
+// ldmatrix.x4: lanes 8 m to 8 m + 7 pass the addresses of the rows of matrix m.
 inline Matrices load_matrices(const device::Bf16* row) {
     return emulated::among_lanes(~0U, row, [](auto said) {
         Matrices loaded;
@@ -41,7 +43,7 @@ inline Matrices load_transposed_matrices(const device::Bf16* row) {
     });
 }
 
-// mma.m16n8k16: sums (16 x 8) += left (16 x 16) right (16 x 8). A tensor core rounds its sums in another order.
+// mma.m16n8k16: sums (16 x 8) += left (16 x 16) right (16 x 8). A real tensor core adds in another order.
 inline void multiply_add(float (&sums)[4], const Matrices& left, unsigned right_low, unsigned right_high) {
     struct Said {
         Matrices left;
@@ -50,8 +52,8 @@ inline void multiply_add(float (&sums)[4], const Matrices& left, unsigned right_
     const Said own{left, {right_low, right_high}};
     const std::array<float, 4> products = emulated::among_lanes(~0U, own, [](auto said) {
         std::array<double, 4> found{};
-        for (unsigned holder = 0; holder < 4; ++holder) {  // of columns 2 holder, 2 holder + 1, and 8 further
-            const Matrices rows = said(emulated::lane() / 4 * 4 + holder).left;  // g and g + 8
+        for (unsigned holder = 0; holder < 4; ++holder) {  // columns 2 holder, 2 holder + 1, and 8 more
+            const Matrices rows = said(emulated::lane() / 4 * 4 + holder).left;  // rows g and g + 8
             const Said columns[2]{said(emulated::lane() % 4 * 8 + holder),
                                   said(emulated::lane() % 4 * 8 + 4 + holder)};
             for (unsigned k = 0; k < 4; ++k) {
@@ -72,11 +74,11 @@ inline void multiply_add(float (&sums)[4], const Matrices& left, unsigned right_
 inline unsigned pack(float low, float high) { return word_of(low, high); }
 inline float power_of_two(float x) { return std::exp2(x); }
 
-// cp.async: so many bytes, zeros where `from` is none. They arrive when their group is waited for or, where the
-// threads' order is shuffled, at once: a kernel must bear both.
+// cp.async: copies `bytes` bytes, or writes zeros if `from` is null. The bytes arrive when their group is
+// waited for or, if the thread order is shuffled, at once: a kernel must be correct in both cases.
 void copy_async(void* to, const void* from, std::size_t bytes);
 void commit_copies();
-void wait_for_copies(unsigned but);  // that many of the latest groups
+void wait_for_copies(unsigned but);  // waits for all but the latest `but` groups
 
 template <unsigned bytes>
 void copy_async(void* to, const void* from, bool is_there) {
