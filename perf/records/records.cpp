@@ -3,9 +3,8 @@
 //   perf_records check RECORDS DOCUMENT...     checks that quoted figures and tables equal the files, and
 //                                              that each record names its commit, tree and command
 //   perf_records write RECORDS DOCUMENT...     updates the tables in the documents
-//   perf_records compare NEW.csv RECORDED.csv  checks that each row of NEW equals a recorded one, except for
-//   the
-//                                              program that ran it
+//   perf_records compare NEW.csv RECORDED.csv  checks that each row of NEW equals a recorded one, apart
+//                                              from the program that ran it
 //
 // RECORDS is perf/results. Exit code 1 means that something differs.
 #include <fmt/format.h>

@@ -17,7 +17,7 @@ protected:
         write("heard.sh", "file=$1; shift; exec \"$@\" 2>> $file\n");
     }
 
-    // Runs ranks that would train for ever. The GPU of rank `hung` hangs after `kernels` kernels.
+    // Runs ranks that would train forever. The GPU of rank `hung` hangs after `kernels` kernels.
     Outcome train(int ranks, int hung, const std::string& kernels, const std::string& options,
                   int layers = 2) const {
         const std::string command = "sh heard.sh heard " + program_path(on_emulated_gpu()) +
